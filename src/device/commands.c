@@ -267,7 +267,7 @@ static void apply(const struct command *c)
     case COMMAND_WINDOW: managed_map(c->map.va, c->map.size, c->map.backing); break;
     case COMMAND_ENTRIES: managed_change(c->map.va, c->map.size, (int)c->map.prot); break;
     case COMMAND_MULTICAST: multimem_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot); break;
-    case COMMAND_MULTICAST_END: multimem_unmap(c->map.va, c->map.size); break;
+    case COMMAND_MULTICAST_END: multimem_unmap(c->map.va, c->map.size, c->map.prot >> 16); break;
     case COMMAND_FORGET: agent_forget(c->map.backing); break;
     case COMMAND_LAUNCH: launch(c); break;
     case COMMAND_MARK:

@@ -59,7 +59,7 @@ void managed_make_private(uint64_t address);
 
 /* multimem.c: which memories lie behind the addresses of a multicast object. prot: see processor_multicast */
 void multimem_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
-void multimem_unmap(uint64_t va, uint64_t size);
+void multimem_unmap(uint64_t va, uint64_t size, uint32_t member);
 void multimem_make_private(void);
 enum { MULTIMEM_MEMBERS = 16 };
 /* Where [address, address + bytes) is in each member's memory, if it is there in all and permitted; else 0. */

@@ -22,7 +22,7 @@
 struct piece {
     uint64_t va, size, backing, offset;
     char *bytes;
-    uint32_t prot, team; /* team: how many members every address must have */
+    uint32_t prot, member, team; /* team: how many members every address must have */
     struct piece *next;  /* of those that are gone */
 };
 struct table {
@@ -82,22 +82,25 @@ void multimem_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset,
                          .offset = offset,
                          .bytes = agent_map_anywhere(size, backing, offset),
                          .prot = prot & 0xff,
-                         .team = prot >> 8 };
-    if (old) memcpy(t->pieces, old->pieces, count * sizeof *t->pieces);
-    t->pieces[count] = p;
-    t->count = count + 1;
+                         .member = prot >> 16,
+                         .team = prot >> 8 & 0xff };
+    /* by members: the order in which sums are made */
+    for (size_t k = 0; k < count && old->pieces[k]->member <= p->member; k++) t->pieces[t->count++] = old->pieces[k];
+    const size_t before = t->count;
+    t->pieces[t->count++] = p;
+    for (size_t k = before; k < count; k++) t->pieces[t->count++] = old->pieces[k];
     publish(t);
     clean_up();
 }
 
-void multimem_unmap(uint64_t va, uint64_t size)
+void multimem_unmap(uint64_t va, uint64_t size, uint32_t member)
 {
     const struct table *old = atomic_load(&table);
     if (!old) return;
     struct table *t = memory(sizeof *t + old->count * sizeof *t->pieces);
     for (size_t k = 0; k < old->count; k++) {
         struct piece *p = old->pieces[k];
-        if (p->va < va || p->va >= va + size) {
+        if (p->va < va || p->va >= va + size || p->member != member) {
             t->pieces[t->count++] = p;
             continue;
         }

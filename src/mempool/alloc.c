@@ -2,11 +2,12 @@
  * does for pools. */
 #include "context/context.h"
 #include "mempool/internal.h"
+#include "vmm/vmm.h"
 
-/* Something was freed since the last synchronising call looked at the pools. */
-static _Atomic bool freed;
+/* How often something was freed; up to which of these nothing is left to synchronising calls, with the list's lock. */
+static _Atomic uint64_t frees, settled;
 
-void mempool_note_free(void) { atomic_store_explicit(&freed, true, memory_order_relaxed); }
+void mempool_note_free(void) { atomic_fetch_add_explicit(&frees, 1, memory_order_relaxed); }
 
 /* ---- lending */
 
@@ -59,15 +60,17 @@ static CUresult find(struct mempool *p, uint64_t size, struct stream *s, struct 
     return r;
 }
 
-/* Memory is short: unused chunks of other pools go first, then s waits for what others have freed.
+/* Memory is short: what nobody uses any more goes first, of other pools, too, then s waits for what others have freed.
  * The pool's lock is dropped in between. */
 static CUresult find_hard(struct mempool *p, uint64_t size, struct stream *s, struct block **out)
 {
-    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_unlock(&p->lock);
-    bool more = mempool_shrink(p->device);
+    vmm_settle();
+    mempool_free_idle();
+    mempool_shrink(p->device);
     pthread_mutex_lock(&p->lock);
-    if (more) r = find(p, size, s, out);
+    if (!atomic_load(&p->valid)) return CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
+    CUresult r = find(p, size, s, out);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && p->internal && (*out = block_find_waiting(p, size, s))) r = CUDA_SUCCESS;
     return r;
 }
@@ -117,7 +120,10 @@ static void take_back(struct mempool *p, struct block *b, bool in_stream)
     p->lent--;
     b->chunk->lent--;
     block_insert_free(p, b);
-    if (!p->imported) block_merge(p, b);
+    if (!p->imported)
+        block_merge(p, b);
+    else if (!b->bound)
+        block_drop_imported(p, b);
     mempool_note_free();
 }
 
@@ -184,10 +190,10 @@ static bool see_frees(struct mempool *p, const struct waited *w)
 static void synchronized(const struct waited *w)
 {
     bool left = false;
-    if (!atomic_load_explicit(&freed, memory_order_relaxed)) return;
-    atomic_store_explicit(&freed, false, memory_order_relaxed);
+    if (atomic_load_explicit(&frees, memory_order_relaxed) == atomic_load_explicit(&settled, memory_order_relaxed)) return;
     struct mempool *done = NULL;
     pthread_mutex_lock(&mempools_lock);
+    const uint64_t now = atomic_load_explicit(&frees, memory_order_relaxed);
     for (struct mempool *p = mempools; p; p = p->next) {
         pthread_mutex_lock(&p->lock);
         if (p->bound) blocks_settle(p, w);
@@ -196,8 +202,8 @@ static void synchronized(const struct waited *w)
         if (mempool_finished(p)) done = p;
         pthread_mutex_unlock(&p->lock);
     }
+    if (!left && !done) atomic_store_explicit(&settled, now, memory_order_relaxed);
     pthread_mutex_unlock(&mempools_lock);
-    if (left || done) mempool_note_free();
     if (done) mempool_finish(done);
 }
 

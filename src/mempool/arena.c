@@ -38,7 +38,7 @@ static CUresult open_zone(struct zone *z)
         z->spans = (unsigned)(z->place.size / MEMPOOL_MAPPING);
         return r;
     }
-    vram_drop(&z->device->vram, z->place.offset, z->place.size);
+    space_unplace(z->device, &z->place);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -39,17 +39,18 @@ void block_spare(struct mempool *p, struct block *b)
     p->spare = b;
 }
 
+/* Several of an imported pool may be the same memory, of which it lends nothing: they are in no tree. */
 void block_insert_free(struct mempool *p, struct block *b)
 {
     b->state = BLOCK_FREE;
     p->bound += b->bound;
-    RB_INSERT(free_tree, &p->free, b);
+    if (!p->imported) RB_INSERT(free_tree, &p->free, b);
 }
 
 void block_remove_free(struct mempool *p, struct block *b)
 {
     p->bound -= b->bound;
-    RB_REMOVE(free_tree, &p->free, b);
+    if (!p->imported) RB_REMOVE(free_tree, &p->free, b);
 }
 
 static void drop_mark(struct block *b)
@@ -270,13 +271,25 @@ struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream
     return join(p, first, last, s);
 }
 
+void block_drop_imported(struct mempool *p, struct block *b)
+{
+    block_remove_free(p, b);
+    *(b->below ? &b->below->above : &b->chunk->first) = b->above;
+    if (b->above) b->above->below = b->below;
+    block_spare(p, b);
+}
+
 void blocks_settle(struct mempool *p, const struct waited *w)
 {
     for (struct chunk *k = p->chunks; k && p->bound; k = k->next)
-        for (struct block *b = k->first; b && p->bound; b = b->above) {
+        for (struct block *b = k->first, *next; b && p->bound; b = next) {
+            next = b->above;
             if (b->state != BLOCK_FREE || !b->bound || !point_done(b->mark)) continue;
             if (!p->opportunistic && !(w && was_waited_for(&b->place, w))) continue;
             block_unbind(p, b);
-            b = p->imported ? b : block_merge(p, b);
+            if (p->imported)
+                block_drop_imported(p, b);
+            else
+                next = block_merge(p, b)->above;
         }
 }

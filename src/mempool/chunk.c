@@ -91,10 +91,22 @@ static void give_managed(struct chunk *c)
     if (!space_publish(c->managed)) uvm_free(c->managed); /* else there is no memory to say so */
 }
 
+/* What is imported was counted where it comes from. */
+static CUresult take_addresses(const struct mempool *p, const struct chunk *c, uint64_t size, struct space_chunk *out)
+{
+    if (p->imported) return space_place(p->device, size, size, out);
+    return (chunk_divisible(c) ? space_take_apart : space_take)(p->device, size, out);
+}
+
+static void give_addresses(const struct mempool *p, const struct space_chunk *c)
+{
+    (p->imported ? space_unplace : space_give)(p->device, c);
+}
+
 static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
 {
     if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return take_managed(p, c, size);
-    CUresult r = (chunk_divisible(c) ? space_take_apart : space_take)(p->device, size, &c->memory);
+    CUresult r = take_addresses(p, c, size, &c->memory);
     if (r) return r;
     if (!p->imported) c->offset = c->memory.offset;
     if (p->share && (r = share_chunk(p, c))) goto give;
@@ -104,7 +116,7 @@ static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
 unshare:
     share_unmap(c, 0, size);
 give:
-    space_give(p->device, &c->memory);
+    give_addresses(p, &c->memory);
     return r;
 }
 
@@ -125,7 +137,7 @@ void chunk_free_memory(struct chunk *c, uint64_t from, uint64_t size)
         if (!p->imported) backing_discard(chunk_backing(c), c->offset + from, gone.size);
         share_unmap(c, from, gone.size);
     }
-    space_give(p->device, &gone);
+    give_addresses(p, &gone);
 }
 
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out)

@@ -4,7 +4,8 @@
  * the order of addresses. A free block remembers where in which stream it was
  * freed, until that is known to be done for everybody. Free blocks with the
  * same memory of this lie merged. Blocks are never given back to the system and
- * stay with their pool, so a stale pointer to one is still a block.
+ * stay with their pool, so a stale pointer to one is still a block. Those of an
+ * imported pool lie in no order, and are there until their frees are done.
  *
  * Everything of a pool is guarded by its lock. */
 #ifndef FL_MEMPOOL_INTERNAL_H
@@ -60,7 +61,8 @@ struct unseen {
 enum { FREES_KNOWN = 16 };
 
 struct chunk {
-    struct space_chunk memory;     /* addresses and, but for exportable and managed pools, the memory itself */
+    struct space_chunk memory;     /* addresses and, but for shared and managed pools, the memory itself; of an imported
+                                    * one no memory is counted */
     struct backing view;           /* of a shared pool without an alias of the whole file */
     uint64_t offset;               /* in the backing */
     struct allocation *managed;    /* of a managed pool: the allocation that nobody sees */
@@ -170,6 +172,8 @@ struct block *block_find(struct mempool *p, uint64_t size, struct stream *s);
 bool block_usable(const struct mempool *p, struct block *b, struct stream *s);
 /* The same, but s is made to wait for what the memory waits for. */
 struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s);
+/* A free block of an imported pool that nothing need be waited for. */
+void block_drop_imported(struct mempool *p, struct block *b);
 /* Unbinds free blocks whose frees are done: those that the policies let everybody use then, and those that the caller
  * has waited for (NULL: for nothing). */
 void blocks_settle(struct mempool *p, const struct waited *w);

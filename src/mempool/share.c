@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "context/context.h"
 #include "mempool/internal.h"
+#include "vmm/descriptor.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -99,13 +100,12 @@ static CUresult open_share(struct mempool *p, int fd, uint64_t size)
 
 CUresult share_new(struct mempool *p)
 {
-    struct space_chunk any; /* says how far chunks can lie apart */
+    const struct backing *all; /* says how far chunks can lie apart */
     uint64_t secret[2];
-    CUresult r = space_take(p->device, VRAM_CHUNK, &any);
+    CUresult r = space_backing(p->device, &all);
     if (r) return r;
-    uint64_t size = any.backing->size + table_size();
-    space_give(p->device, &any);
-    int fd = memfd_create("faultline-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    uint64_t size = all->size + table_size();
+    int fd = descriptor_memory("faultline-pool", true);
     if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
     if (file_resize(fd, size) || !file_seal(fd) || getrandom(secret, sizeof secret, 0) != sizeof secret) {
         close(fd);
@@ -171,8 +171,11 @@ CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *
 {
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(p->handle_types & type) || p->imported)
         return CUDA_ERROR_INVALID_VALUE;
-    int copy = fcntl(p->share->file.fd, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    pthread_mutex_lock(&p->lock);
+    const bool there = p->share; /* else it was destroyed meanwhile */
+    int copy = there ? fcntl(p->share->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
+    pthread_mutex_unlock(&p->lock);
+    if (copy < 0) return there ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_INVALID_VALUE;
     atomic_store(&p->exported, true);
     *fd = copy;
     return CUDA_SUCCESS;
@@ -203,7 +206,7 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     if (type == CU_MEM_HANDLE_TYPE_WIN32) return CUDA_ERROR_NOT_SUPPORTED;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !handle) return CUDA_ERROR_INVALID_VALUE;
     if (check_file(handle, &size)) return CUDA_ERROR_UNKNOWN; /* observed on an H200 */
-    int fd = fcntl(handle, F_DUPFD_CLOEXEC, 0);
+    int fd = descriptor_copy(handle);
     if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     struct mempool *p = mempool_new();
     if (!p) {
@@ -259,9 +262,10 @@ static CUresult export_block(struct mempool *p, struct block *b, CUmemPoolPtrExp
         uint32_t k = free_slot(s);
         if (!k) return CUDA_ERROR_OUT_OF_MEMORY;
         struct slot *t = &s->table->slot[k];
-        t->chunk = b->chunk->offset;
-        t->chunk_size = b->chunk->memory.size;
-        t->at = b->at;
+        const uint64_t from = round_down(b->at, MEMPOOL_MAPPING); /* the chunk is its mappings: it may grow, and come apart */
+        t->chunk = b->chunk->offset + from;
+        t->chunk_size = round_up(b->at + b->a.size, MEMPOOL_MAPPING) - from;
+        t->at = b->at - from;
         t->size = b->a.size;
         atomic_fetch_add_explicit(&t->generation, 1, memory_order_release);
         s->taken[k] = true;
@@ -307,6 +311,8 @@ static CUresult read_slot(const struct share *s, const CUmemPoolPtrExportData *d
     struct slot *t = &s->table->slot[e.slot];
     if (atomic_load_explicit(&t->generation, memory_order_acquire) != e.generation) return CUDA_ERROR_INVALID_VALUE;
     out->chunk = t->chunk, out->chunk_size = t->chunk_size, out->at = t->at, out->size = t->size;
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&t->generation, memory_order_relaxed) != e.generation) return CUDA_ERROR_INVALID_VALUE;
     if (!out->chunk_size || out->chunk % VRAM_CHUNK || out->chunk_size % MEMPOOL_MAPPING || out->chunk_size > s->table_at ||
         out->chunk > s->table_at - out->chunk_size)
         return CUDA_ERROR_INVALID_VALUE;
@@ -315,40 +321,47 @@ static CUresult read_slot(const struct share *s, const CUmemPoolPtrExportData *d
     return CUDA_SUCCESS;
 }
 
-static CUresult imported_chunk(struct mempool *p, const struct slot *t, struct chunk **out)
+static bool shows(const struct chunk *c, uint64_t offset, uint64_t size)
 {
-    for (struct chunk *c = p->chunks; c; c = c->next)
-        if (c->offset == t->chunk && c->memory.size == t->chunk_size) {
-            *out = c;
-            return CUDA_SUCCESS;
-        }
-    return chunk_new(p, t->chunk_size, t->chunk, out);
+    return offset >= c->offset && offset - c->offset <= c->memory.size && size <= c->memory.size - (offset - c->offset);
 }
 
-/* Of the host's memory nothing is imported that overlaps what was, also if the exporter has freed that since (observed on
- * H200). */
-static bool is_there(const struct block *b, const struct slot *t)
+/* Whether the slot's bytes were imported. Of the host's memory nothing is imported that overlaps what was, also if the
+ * exporter has freed that since (observed on H200). */
+static bool is_there(const struct mempool *p, const struct slot *t, struct allocation *out)
 {
-    if (b->state != BLOCK_LENT) return false;
-    if (!b->chunk->pool->device) return b->at < t->at + t->size && t->at < b->at + b->size;
-    return b->at == t->at && b->a.size == t->size;
+    const uint64_t from = t->chunk + t->at, to = from + t->size;
+    for (const struct chunk *c = p->chunks; c; c = c->next) {
+        const uint64_t end = c->offset + c->memory.size, low = from > c->offset ? from : c->offset,
+                       high = to < end ? to : end;
+        if (low < high && space_first(c->memory.va + (low - c->offset), high - low, out) &&
+            (!p->device || (out->offset == from && out->size == t->size)))
+            return true;
+    }
+    return false;
+}
+
+static CUresult imported_chunk(struct mempool *p, const struct slot *t, struct chunk **out)
+{
+    for (*out = p->chunks; *out; *out = (*out)->next)
+        if (shows(*out, t->chunk, t->chunk_size) && !((t->chunk - (*out)->offset) % MEMPOOL_MAPPING)) return CUDA_SUCCESS;
+    return chunk_new(p, t->chunk_size, t->chunk, out);
 }
 
 static CUresult import_block(struct mempool *p, const struct slot *t, CUdeviceptr *out)
 {
     struct chunk *c;
-    CUresult r = imported_chunk(p, t, &c);
-    if (r) return r;
-    struct block *b = c->first;
-    while (b && !is_there(b, t)) b = b->above;
-    if (b) {
-        if (p->device) *out = b->a.base;
+    struct allocation there;
+    if (is_there(p, t, &there)) {
+        if (p->device) *out = there.base;
         return p->device ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_MAPPED;
     }
-    b = block_new(p);
+    CUresult r = imported_chunk(p, t, &c);
+    if (r) return r;
+    struct block *b = block_new(p);
     if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
     b->chunk = c;
-    b->at = t->at;
+    b->at = t->chunk + t->at - c->offset;
     b->size = round_up(t->size, BLOCK_UNIT);
     if ((r = block_lend(p, b, t->size))) { /* it overlaps another, which the exporter has freed since */
         block_spare(p, b);
@@ -366,9 +379,9 @@ CUresult mempool_import_pointer(struct mempool *p, const CUmemPoolPtrExportData 
     struct slot t;
     if (!p->imported) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&p->lock);
-    CUresult r = read_slot(p->share, data, &t);
+    CUresult r = p->share ? read_slot(p->share, data, &t) : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r) r = import_block(p, &t, out);
-    if (r) chunks_release(p, 0);
+    if (r && p->share) chunks_release(p, 0);
     pthread_mutex_unlock(&p->lock);
     return r;
 }

@@ -21,6 +21,7 @@ struct processor {
     uint64_t params_head;          /* under lock */
     uint64_t submitted[CHANNELS];  /* commands of each channel; under lock */
     uint64_t used[CHANNELS / 64];  /* channels; under lock */
+    _Atomic unsigned holds;        /* of launches */
     _Atomic int status;            /* CUresult; never changes back */
     uint64_t oom_kills;            /* machine.h; when it began */
     struct processor *next;        /* the monitor's list */

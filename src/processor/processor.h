@@ -49,11 +49,12 @@ int processor_pid(const struct processor *p);
 /* [va, va+size) shows [offset, offset+size) of b. Page-granular. */
 CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot);
 CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size);
-/* Members' memory behind multicast addresses: each call adds a piece of one member; prot: what kernels may do there.
- * An address that not all of team members have faults. The end forgets the pieces that begin in [va, va+size). */
+/* Members' memory behind multicast addresses: each call adds a piece of one member; prot: what kernels may do there. Sums
+ * are made in the order of members. An address that not all of `team` members have faults. The end forgets the member's
+ * pieces that begin in [va, va+size). */
 CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
-                             unsigned prot, unsigned team);
-CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size);
+                             unsigned prot, unsigned member, unsigned team);
+CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size, unsigned member);
 /* What is mapped there permits prot (PROT_DEVICE_*) from now on. */
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
 /* The same for ranges that are only ever mapped, protected and unmapped as a whole: what an idle device would see is
@@ -106,6 +107,9 @@ bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq);
 CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq);
 /* Whether any kernel is queued or running. */
 bool processor_busy(const struct processor *p);
+/* Launches wait until processor_release. False: kernels are queued or run already. */
+bool processor_hold(struct processor *p);
+void processor_release(struct processor *p);
 /* Takes what kernels printed since the last call to standard output. Every synchronising call does it. */
 void processor_flush_printf(struct processor *p);
 CUresult processor_set_printf_size(struct processor *p, uint64_t bytes);

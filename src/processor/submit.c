@@ -181,14 +181,14 @@ CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
 }
 
 CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
-                             unsigned prot, unsigned team)
+                             unsigned prot, unsigned member, unsigned team)
 {
-    return page_command(p, COMMAND_MULTICAST, va, size, b, offset, prot | team << 8);
+    return page_command(p, COMMAND_MULTICAST, va, size, b, offset, prot | team << 8 | member << 16);
 }
 
-CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size)
+CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size, unsigned member)
 {
-    return page_command(p, COMMAND_MULTICAST_END, va, size, NULL, 0, 0);
+    return page_command(p, COMMAND_MULTICAST_END, va, size, NULL, 0, member << 16);
 }
 
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot)
@@ -297,10 +297,27 @@ static bool put_params(struct processor *p, const struct launch *l, struct comma
     return true;
 }
 
+/* Either who holds launches back sees that one has begun, or it sees that it is held back. */
+static void begin_running(struct processor *p)
+{
+    while (atomic_fetch_add(&p->control->running, 1), atomic_load(&p->holds) && !processor_status(p)) {
+        atomic_fetch_sub(&p->control->running, 1);
+        usleep(100);
+    }
+}
+
+bool processor_hold(struct processor *p)
+{
+    atomic_fetch_add(&p->holds, 1);
+    return !processor_busy(p);
+}
+
+void processor_release(struct processor *p) { atomic_fetch_sub(&p->holds, 1); }
+
 CUresult processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells, uint64_t *seq)
 {
     /* from here on what is taken away is waited for, and what was put off is done first */
-    atomic_fetch_add(&p->control->running, 1);
+    begin_running(p);
     table_settle(p);
     pthread_mutex_lock(&p->lock);
     CUresult r = lazy_flush(p);

@@ -254,16 +254,45 @@ CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64
     return r;
 }
 
+/* d NULL: the host's. */
+static CUresult memory_of(struct device *d, struct vram **out)
+{
+    if (d) {
+        *out = &d->vram;
+        return CUDA_SUCCESS;
+    }
+    pthread_rwlock_wrlock(&lock);
+    CUresult r = place_host(out);
+    pthread_rwlock_unlock(&lock);
+    return r;
+}
+
 CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out)
 {
-    for (; size >= least; size = round_down(size / 2, least)) {
-        if (vram_place(&d->vram, size, &out->offset)) continue;
+    struct vram *v;
+    CUresult r = memory_of(d, &v);
+    for (; !r && size >= least; size = round_down(size / 2, least)) {
+        if (vram_place(v, size, &out->offset)) continue;
         out->size = size;
-        out->backing = &d->vram.backing;
+        out->backing = &v->backing;
         out->va = place_base(d) + out->offset;
         return CUDA_SUCCESS;
     }
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult space_backing(struct device *d, const struct backing **out)
+{
+    struct vram *v;
+    CUresult r = memory_of(d, &v);
+    if (!r) *out = &v->backing;
+    return r;
+}
+
+void space_unplace(struct device *d, const struct space_chunk *c)
+{
+    struct vram *v;
+    if (!memory_of(d, &v)) vram_drop(v, c->offset, c->size);
 }
 
 CUresult space_charge(struct device *d, uint64_t size)

@@ -108,9 +108,13 @@ CUresult space_take_apart(struct device *d, uint64_t size, struct space_chunk *o
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);
 /* Gives a chunk back. No processor may have it mapped any more. */
 void space_give(struct device *d, const struct space_chunk *c);
-/* Addresses of d for good, size bytes if there are so many, fewer if not, but a multiple of `least`: with places in the
- * file behind them, but no memory. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Addresses of d (NULL: the host's), size bytes if there are so many, fewer if not, but a multiple of `least`: with places
+ * in the file behind them, but no memory. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out);
+/* What memory of d (NULL: the host's) lies in. */
+CUresult space_backing(struct device *d, const struct backing **out);
+/* Gives such addresses back. */
+void space_unplace(struct device *d, const struct space_chunk *c);
 /* Memory for size bytes of such addresses, CUDA_ERROR_OUT_OF_MEMORY if d has no more; its end, after which they read as
  * zeros. */
 CUresult space_charge(struct device *d, uint64_t size);
@@ -167,6 +171,8 @@ void *space_alias(const struct allocation *a, uint64_t address);
  * may go; for other memory neither does anything. */
 void space_copy_begins(bool passing);
 void space_copy_ends(bool passing);
+/* Whether any is under way. */
+bool space_copies(void);
 /* This process does not reach such memory at `at` any more, once no copy is under way. Who begins one now does not find it. */
 void space_unmap_view(void *at, uint64_t size);
 /* Zeroes a new allocation, which nobody else has seen yet; a large one takes no memory for that. */

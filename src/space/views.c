@@ -41,6 +41,8 @@ void space_copy_ends(bool passing)
     if (passing && atomic_fetch_sub(&copies, 1) == 1 && atomic_load(&first)) unmap_all();
 }
 
+bool space_copies(void) { return atomic_load(&copies); }
+
 void space_unmap_view(void *at, uint64_t size)
 {
     struct gone *g = malloc(sizeof *g);

@@ -106,19 +106,6 @@ void access_drop(struct vmm_mapping *m)
     m->host = CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-CUresult vmm_memory_changed(struct vmm_memory *memory)
-{
-    CUresult r = CUDA_SUCCESS;
-    pthread_rwlock_wrlock(&vmm_lock);
-    for (struct vmm_mapping *m = memory->mappings; m && !r; m = m->next)
-        for (int k = 0; k < device_count && !r; k++) {
-            r = access_apply(m, &devices[k], m->access[k], CU_MEM_ACCESS_FLAGS_PROT_NONE);
-            if (!r) r = access_apply(m, &devices[k], CU_MEM_ACCESS_FLAGS_PROT_NONE, m->access[k]);
-        }
-    pthread_rwlock_unlock(&vmm_lock);
-    return r;
-}
-
 /* ---- changing it */
 
 static bool is_host(const CUmemLocation *l)
@@ -149,14 +136,14 @@ static CUresult check_reach(const struct vmm_memory *m, const CUmemAccessDesc *d
 }
 
 /* The range begins with a mapping and ends with one. There may be holes between them, but only what is before the
- * first hole is changed (observed on H200): *end. */
+ * first hole is changed, and its end may lie below its beginning (observed on H200): *end. */
 static CUresult check_range(uint64_t va, uint64_t size, struct vmm_mapping **first, uint64_t *end)
 {
     struct vmm_mapping *m = mapping_at(va), *last = mapping_at(va + size - 1);
     if (!m || m->a.base != va || !last || mapping_end(last) != va + size)
         return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "access begins where a mapping begins and ends where one ends");
     *first = m;
-    for (*end = va; m && m->a.base == *end && *end < va + size; m = mapping_next(m)) *end = mapping_end(m);
+    for (*end = va; m && m->a.base == *end && *end != va + size; m = mapping_next(m)) *end = mapping_end(m);
     return CUDA_SUCCESS;
 }
 

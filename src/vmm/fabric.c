@@ -148,6 +148,15 @@ CUresult fabric_invite(struct vmm_own *o, unsigned char socket[SECRET], unsigned
     return CUDA_SUCCESS;
 }
 
+bool fabric_answers(const unsigned char socket_name[SECRET])
+{
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s < 0) return true;
+    bool ended = !message_connect(s, PREFIX, socket_name) && errno == ECONNREFUSED;
+    close(s);
+    return !ended;
+}
+
 CUresult fabric_accept(const unsigned char socket[SECRET], const unsigned char secret[SECRET], int *fd)
 {
     struct ticket t = { 0 };

@@ -23,6 +23,8 @@ CUresult fabric_fetch(const CUmemFabricHandle *from, int *fd);
  * The first with vmm_lock, the second without locks. CUDA_ERROR_NOT_READY: the other process does not answer;
  * CUDA_ERROR_OPERATING_SYSTEM: this one has no descriptors left; CUDA_ERROR_INVALID_VALUE: the memory is gone. */
 CUresult fabric_invite(struct vmm_own *o, unsigned char socket[SECRET], unsigned char secret[SECRET]);
+/* Whether a process that invited has not ended, as far as can be told. */
+bool fabric_answers(const unsigned char socket[SECRET]);
 CUresult fabric_accept(const unsigned char socket[SECRET], const unsigned char secret[SECRET], int *fd);
 
 #endif

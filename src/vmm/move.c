@@ -1,28 +1,25 @@
 /* Moving memory from its device's file to one of its own; see own_move. Its
  * addresses stay, and so does what each processor may do there. Nobody must
- * write meanwhile, so this waits, for a while, until no kernel runs. */
+ * write meanwhile: kernels are held back. */
 #include "vmm/own.h"
 #include "base/units.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000 };
-
-static bool any_busy(void)
+/* Until release_all no kernel begins. False: kernels run. */
+static bool hold_all(void)
 {
+    bool held = true;
     for (int k = 0; k < device_count; k++)
-        if (access_processor(&devices[k]) && processor_busy(access_processor(&devices[k]))) return true;
-    return false;
+        if (access_processor(&devices[k])) held &= processor_hold(access_processor(&devices[k]));
+    return held;
 }
 
-static bool wait_idle(void)
+static void release_all(void)
 {
-    for (unsigned k = 0; any_busy(); k++) {
-        if (k == PATIENCE_MS) return false;
-        usleep(1000);
-    }
-    return true;
+    for (int k = 0; k < device_count; k++)
+        if (access_processor(&devices[k])) processor_release(access_processor(&devices[k]));
 }
 
 /* What was never touched is not touched now. */
@@ -47,15 +44,34 @@ static CUresult show(struct vmm_mapping *m)
     return r;
 }
 
-CUresult own_move(struct vmm_memory *m)
+static CUresult move(struct vmm_memory *m)
 {
     const struct backing *old = m->backing;
     uint64_t offset = m->offset;
-    CUresult r = CUDA_SUCCESS;
-    /* who else has a reference may know where the bytes are */
-    if (!m->device || m->references > 1 || !wait_idle() || own_create(m, true)) return CUDA_ERROR_OPERATING_SYSTEM;
+    CUresult r = own_create(m, true);
+    if (r) return CUDA_ERROR_OPERATING_SYSTEM;
     copy(m->backing->alias, old->alias + offset, m->size);
-    for (struct vmm_mapping *k = m->mappings; k && !r; k = k->next) r = show(k);
-    backing_discard(old, offset, m->size);
+    for (struct vmm_mapping *k = m->mappings; k; k = k->next) {
+        CUresult shown = show(k);
+        if (!r) r = shown;
+    }
+    if (!r) backing_discard(old, offset, m->size);
+    return r;
+}
+
+bool own_is_late(unsigned *asked)
+{
+    enum { PATIENCE_MS = 2000 };
+    usleep(1000);
+    return ++*asked == PATIENCE_MS;
+}
+
+CUresult own_move(struct vmm_memory *m, unsigned references)
+{
+    /* who else has a reference may know where the bytes are */
+    if (!m->device || m->references > 1 + references) return CUDA_ERROR_OPERATING_SYSTEM;
+    mappings_changed(); /* a copy that begins from now on waits for the lock, and looks again */
+    CUresult r = hold_all() && !space_copies() ? move(m) : CUDA_ERROR_NOT_READY;
+    release_all();
     return r;
 }

@@ -23,15 +23,46 @@ static bool view(const struct vmm_memory *m, const struct device *d, uint64_t at
     return false;
 }
 
+/* In the page table of who has the object at va. */
+static CUresult show_one(const struct multicast *o, const struct binding *b, struct processor *p, uint64_t va, unsigned access)
+{
+    return processor_multicast(p, va + b->offset, b->size, b->memory->backing, b->memory->offset + b->memory_offset, access,
+                               b->member, o->prop.numDevices);
+}
+
 static CUresult show(const struct vmm_memory *m, struct processor *p, uint64_t va, unsigned access)
 {
     const struct multicast *o = of(m);
-    CUresult r = processor_multicast_end(p, va, m->size);
-    for (const struct binding *b = o->bindings; b && access && !r; b = b->next)
-        r = processor_multicast(p, va + b->offset, b->size, b->memory->backing, b->memory->offset + b->memory_offset,
-                                access, o->prop.numDevices);
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < o->prop.numDevices && !r; k++) r = processor_multicast_end(p, va, m->size, k);
+    for (const struct binding *b = o->bindings; b && access && !r; b = b->next) r = show_one(o, b, p, va, access);
     return r;
 }
+
+/* Kernels that use other parts of the object go on meanwhile. */
+static CUresult change(const struct multicast *o, const struct binding *b, bool bound)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (const struct vmm_mapping *m = o->base.mappings; m; m = m->next)
+        for (int k = 0; k < device_count; k++) {
+            struct processor *p = m->access[k] ? access_processor(&devices[k]) : NULL;
+            if (p && !bound)
+                processor_multicast_end(p, m->a.base + b->offset, b->size, b->member);
+            else if (p && !r && (r = show_one(o, b, p, m->a.base, m->access[k])) && processor_status(p))
+                r = CUDA_SUCCESS; /* it is gone, and with it its page table */
+        }
+    mappings_changed();
+    return r;
+}
+
+CUresult multicast_show(const struct multicast *o, const struct binding *b)
+{
+    CUresult r = change(o, b, true);
+    if (r) change(o, b, false);
+    return r;
+}
+
+void multicast_hide(const struct multicast *o, const struct binding *b) { change(o, b, false); }
 
 static int member_of(const struct multicast *o, const struct device *d) { return team_member(o->team, d->physical); }
 
@@ -167,13 +198,37 @@ void multicast_free(struct binding *b)
     free(b);
 }
 
-static void leave(struct multicast *o, struct binding *b)
+void multicast_leave(struct multicast *o, struct binding *b)
 {
     for (struct binding **at = &o->bindings; *at; at = &(*at)->next)
         if (*at == b) {
             *at = b->next;
             return;
         }
+}
+
+/* What other processes are to have needs a file of its own. */
+static CUresult prepare(const struct multicast *o, struct vmm_memory *memory)
+{
+    unsigned asked = 0;
+    CUresult r = CUDA_ERROR_NOT_READY;
+    while (r == CUDA_ERROR_NOT_READY) {
+        pthread_rwlock_wrlock(&vmm_lock);
+        r = team_shared(o->team) && !memory->own ? own_move(memory, 1) : CUDA_SUCCESS;
+        pthread_rwlock_unlock(&vmm_lock);
+        if (r == CUDA_ERROR_NOT_READY && own_is_late(&asked)) r = CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    return r;
+}
+
+/* Others are told last: what they know cannot be taken back unseen. */
+static CUresult enter(struct multicast *o, struct binding *b)
+{
+    CUresult r = multicast_enter(o, b);
+    if (r) return r;
+    if (!(r = multicast_show(o, b)) && (r = share_publish(o, b))) multicast_hide(o, b);
+    if (r) multicast_leave(o, b);
+    return r;
 }
 
 static CUresult bind(struct multicast *o, uint64_t offset, struct vmm_memory *memory, uint64_t memory_offset,
@@ -192,13 +247,11 @@ static CUresult bind(struct multicast *o, uint64_t offset, struct vmm_memory *me
                            .memory = memory,
                            .memory_offset = memory_offset,
                            .place = -1 };
+    CUresult r = prepare(o, memory);
     pthread_rwlock_wrlock(&vmm_lock);
-    CUresult r = team_shared(o->team) && !memory->own ? own_move(memory) : CUDA_SUCCESS;
-    if (!r) r = multicast_enter(o, b);
-    if (!r && (r = share_publish(o, b))) leave(o, b);
+    if (!r) r = enter(o, b);
     pthread_rwlock_unlock(&vmm_lock);
-    if (!r) return vmm_memory_changed(&o->base);
-    free(b);
+    if (r) free(b);
     return r;
 }
 
@@ -233,6 +286,7 @@ static struct binding *take_out(struct multicast *o, unsigned member, uint64_t o
             continue;
         }
         share_retract(o, b);
+        multicast_hide(o, b);
         *at = b->next;
         b->next = out;
         out = b;
@@ -251,7 +305,7 @@ CUresult multicast_unbind(CUmemGenericAllocationHandle h, const struct device *d
     if (member >= 0 && offset <= o->base.size && size <= o->base.size - offset)
         gone = take_out(o, (unsigned)member, offset, size);
     pthread_rwlock_unlock(&vmm_lock);
-    r = gone ? vmm_memory_changed(&o->base) : CUDA_ERROR_INVALID_VALUE;
+    r = gone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     for (struct binding *next; gone; gone = next) {
         next = gone->next;
         multicast_free(gone);

@@ -31,6 +31,10 @@ struct multicast {
 struct multicast *multicast_new(struct team *t);
 /* Enters b, unless its place is taken: CUDA_ERROR_INVALID_VALUE. */
 CUresult multicast_enter(struct multicast *o, struct binding *b);
+void multicast_leave(struct multicast *o, struct binding *b);
+/* What was entered is in the page tables of who has the object mapped; and is not. A failure leaves nothing. */
+CUresult multicast_show(const struct multicast *o, const struct binding *b);
+void multicast_hide(const struct multicast *o, const struct binding *b);
 /* Gives memory back and frees b. Without vmm_lock. */
 void multicast_free(struct binding *b);
 

@@ -42,6 +42,7 @@ CUresult share_publish(struct multicast *o, struct binding *b)
     CUresult r = fabric_invite(b->memory->own, t.socket, t.secret);
     if (r) return r;
     b->place = team_publish(o->team, &t);
+    if (b->place < 0 && team_forget(o->team, fabric_answers)) b->place = team_publish(o->team, &t);
     b->id = t.id;
     return b->place < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -113,6 +114,7 @@ static struct binding *compare(struct multicast *o, struct list *l)
             at = &b->next;
             continue;
         }
+        multicast_hide(o, b);
         *at = b->next;
         b->next = gone;
         gone = b;
@@ -120,7 +122,7 @@ static struct binding *compare(struct multicast *o, struct list *l)
     return gone;
 }
 
-/* Under vmm_lock. What is no memory for it is passed over. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Under vmm_lock. What is no memory for it is passed over. CUDA_ERROR_OUT_OF_MEMORY, or what page tables answer. */
 static CUresult enter(struct multicast *o, const struct team_binding *t, int fd)
 {
     struct vmm_memory *m;
@@ -131,13 +133,14 @@ static CUresult enter(struct multicast *o, const struct team_binding *t, int fd)
     struct binding *b = malloc(sizeof *b);
     bool good = b && m->device && m->device->physical == t->device && t->memory_offset <= m->size &&
                 t->size <= m->size - t->memory_offset;
+    r = b ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (good) {
         *b = (struct binding){ (unsigned)member, t->offset, t->size, m, t->memory_offset, t->id, -1, NULL };
         good = !multicast_enter(o, b);
     }
-    if (good) return CUDA_SUCCESS;
+    if (good && !(r = multicast_show(o, b))) return r;
+    if (good) multicast_leave(o, b);
     memory_put(m);
-    r = b ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     free(b);
     return r;
 }
@@ -161,7 +164,7 @@ static bool refresh(struct multicast *o, uint64_t generation)
     pthread_rwlock_wrlock(&vmm_lock);
     struct binding *gone = compare(o, &l);
     pthread_rwlock_unlock(&vmm_lock);
-    bool changed = gone != NULL, all = true;
+    bool all = true;
     for (size_t k = 0; k < l.count; k++) {
         int fd;
         CUresult r = fetch(&l.at[k], &fd);
@@ -171,9 +174,7 @@ static bool refresh(struct multicast *o, uint64_t generation)
         if (enter(o, &l.at[k], fd)) all = false;
         pthread_rwlock_unlock(&vmm_lock);
         close(fd);
-        changed = true;
     }
-    if (changed) vmm_memory_changed(&o->base);
     /* only now: another thread that is about to use the object waits until all is there */
     pthread_rwlock_wrlock(&vmm_lock);
     if (all) o->seen = generation;

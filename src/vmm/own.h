@@ -25,8 +25,11 @@ struct vmm_own {
 /* Gives m, whose size and prop are set, a file. needed: as for descriptor_memory. */
 CUresult own_create(struct vmm_memory *m, bool needed);
 /* Gives m, which lives and is mapped, a file with the same bytes: for when there was no descriptor to be had for it
- * before. CUDA_ERROR_OPERATING_SYSTEM: there still is none, or kernels run that may write to it. */
-CUresult own_move(struct vmm_memory *m);
+ * before. references: the caller's. CUDA_ERROR_OPERATING_SYSTEM: there still is none; CUDA_ERROR_NOT_READY: kernels or copies
+ * that may write to it are under way. The caller lets go of the lock for a moment then, and asks again (own_is_late). */
+CUresult own_move(struct vmm_memory *m, unsigned references);
+/* Without the lock, after it was not ready: waits a moment. Whether it was asked often enough. */
+bool own_is_late(unsigned *asked);
 void own_destroy(struct vmm_own *o);
 /* Writes the label: the file can be recognised from now on. */
 CUresult own_label(struct vmm_own *o);

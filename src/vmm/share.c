@@ -4,22 +4,32 @@
 
 #include <unistd.h>
 
-CUresult vmm_export(CUmemGenericAllocationHandle name, CUmemAllocationHandleType type, void *out)
+/* Under the lock. */
+static CUresult export_memory(struct vmm_memory *m, CUmemAllocationHandleType type, void *out)
 {
-    CUresult r = CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && type != CU_MEM_HANDLE_TYPE_FABRIC) return r;
+    if (m->kind && (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !m->kind->export)) return CUDA_ERROR_INVALID_VALUE;
+    if (m->kind) return m->kind->export(m, out);
+    CUresult r = m->own ? CUDA_SUCCESS : own_move(m, 0);
+    if (r) return r;
+    return type == CU_MEM_HANDLE_TYPE_FABRIC ? fabric_export(m->own, out) : own_export(m->own, out);
+}
+
+static CUresult export_once(CUmemGenericAllocationHandle name, CUmemAllocationHandleType type, void *out)
+{
     pthread_rwlock_wrlock(&vmm_lock);
     const struct vmm_handle *h = handle_find(name);
-    if (h && h->memory->kind && h->prop.requestedHandleTypes & type) {
-        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && h->memory->kind->export)
-            r = h->memory->kind->export(h->memory, out);
-    } else if (h && h->prop.requestedHandleTypes & type) {
-        r = h->memory->own ? CUDA_SUCCESS : own_move(h->memory);
-        if (!r)
-            r = type == CU_MEM_HANDLE_TYPE_FABRIC ? fabric_export(h->memory->own, out)
-                                                  : own_export(h->memory->own, out);
-    }
+    CUresult r = h && h->prop.requestedHandleTypes & type ? export_memory(h->memory, type, out) : CUDA_ERROR_INVALID_VALUE;
     pthread_rwlock_unlock(&vmm_lock);
+    return r;
+}
+
+CUresult vmm_export(CUmemGenericAllocationHandle name, CUmemAllocationHandleType type, void *out)
+{
+    unsigned asked = 0;
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && type != CU_MEM_HANDLE_TYPE_FABRIC) return r;
+    while ((r = export_once(name, type, out)) == CUDA_ERROR_NOT_READY)
+        if (own_is_late(&asked)) return CUDA_ERROR_OPERATING_SYSTEM;
     return r;
 }
 

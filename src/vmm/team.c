@@ -169,6 +169,32 @@ void team_retract(struct team *t, int place)
     atomic_fetch_add(&t->record->generation, 1);
 }
 
+/* CLAIMED meanwhile, so that nobody takes it for another's. */
+static bool forget(struct team *t, int k, uint64_t id)
+{
+    struct place *p = &t->record->places[k];
+    uint32_t was = READY;
+    if (!atomic_compare_exchange_strong(&p->state, &was, CLAIMED)) return false;
+    const bool same = p->binding.id == id;
+    atomic_store(&p->state, same ? FREE : READY);
+    atomic_fetch_add(&t->record->generation, 1);
+    return same;
+}
+
+bool team_forget(struct team *t, bool (*answers)(const unsigned char *socket))
+{
+    struct team_binding last = { .size = 0 };
+    bool any = false, lives = true;
+    for (int k = 0; k < PLACES; k++) {
+        if (atomic_load(&t->record->places[k].state) != READY) continue;
+        struct team_binding b = t->record->places[k].binding;
+        if (!last.size || memcmp(b.socket, last.socket, sizeof b.socket)) lives = answers(b.socket);
+        last = b;
+        if (!lives) any |= forget(t, k, b.id);
+    }
+    return any;
+}
+
 uint64_t team_generation(const struct team *t) { return atomic_load(&t->record->generation); }
 
 /* A place whose binding changes while it is read is left out: the generation has changed then. */

@@ -43,6 +43,8 @@ int team_member(const struct team *t, int device);
 /* Of a shared team. The place it got, or -1. */
 int team_publish(struct team *t, struct team_binding *b);
 void team_retract(struct team *t, int place);
+/* Frees the places of processes that ended without retracting what they had published. Whether there were any. */
+bool team_forget(struct team *t, bool (*answers)(const unsigned char *socket));
 /* Changes when anything is published or retracted. */
 uint64_t team_generation(const struct team *t);
 /* Calls see for each binding there is. */

@@ -101,8 +101,6 @@ CUresult vmm_memory_get(CUmemGenericAllocationHandle h, struct vmm_memory **out)
 /* The same of the memory mapped at address; where address lies in it, and how much of the mapping is left from there. */
 CUresult vmm_memory_at(uint64_t address, struct vmm_memory **out, uint64_t *offset, uint64_t *left);
 void vmm_memory_put(struct vmm_memory *m);
-/* kind->view answers differently from now on: every mapping of m shows it on return. */
-CUresult vmm_memory_changed(struct vmm_memory *m);
 
 /* ---- mappings */
 /* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. The user need not hold the
