@@ -40,14 +40,16 @@ static void by_default(const siginfo_t *info)
  * chain. (One that jumps out leaves passing set, so it alone does not tell.) */
 static void pass_on(int number, siginfo_t *info, void *context, bool called)
 {
-    struct sigaction a = hook_action();
-    if ((passing && called) || a.sa_handler == SIG_DFL || (a.sa_handler == SIG_IGN && info->si_code > 0)) {
+    struct sigaction a = hook_take();
+    const bool fatal = info->si_code > 0 && (a.sa_handler == SIG_IGN || hook_blocked());
+    if ((passing && called) || a.sa_handler == SIG_DFL || fatal) {
         by_default(info);
         return;
     }
     if (a.sa_handler == SIG_IGN) return;
+    /* but SIGSEGV: the handler may touch managed memory, too */
     sigset_t block = a.sa_mask, old;
-    if (!(a.sa_flags & SA_NODEFER)) sigaddset(&block, number);
+    sigdelset(&block, SIGSEGV);
     sigprocmask(SIG_BLOCK, &block, &old);
     passing = true;
     if (a.sa_flags & SA_SIGINFO)

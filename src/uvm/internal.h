@@ -33,7 +33,9 @@ struct range *range_new(struct managed *m, uint64_t start, uint64_t end); /* wit
 void range_drop(struct range *r);              /* it has no blocks */
 /* The lowest that ends above va, though it may be gone: of managed ones, or of others, as va is. NULL: none. */
 struct range *range_above(uint64_t va);
+/* Its blocks and ranges go; the addresses stay taken until range_release. */
 void range_remove(struct managed *m);
+void range_release(struct managed *m);
 struct range *range_first(void);
 struct range *range_next(struct range *r);
 struct managed *range_owned_by(const struct context *c); /* addresses taken by c, or NULL */
@@ -67,7 +69,7 @@ struct region block_overlap(const struct block *b, uint64_t start, uint64_t end)
 /* --- addresses.c --- */
 /* Sets p's chunk and the base of its allocation. */
 CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct piece *p);
-/* True: the chunk is empty; its ranges are gone, its page tables (mmu_remove) and *chunk are the caller's. */
+/* True: the chunk is empty; its page tables (mmu_remove), addresses (range_release) and *chunk are the caller's. */
 bool addresses_give(struct piece *p);
 bool addresses_live(const struct managed *m, uint64_t va); /* some allocation touches the page */
 

@@ -51,14 +51,18 @@ static uint64_t gap(uint64_t from, uint64_t size)
     return space_managed_end() - from >= size ? from : 0;
 }
 
+/* Addresses come again after a while: page tables stay where they were once. */
 uint64_t range_place(uint64_t size)
 {
-    static uint64_t next;
-    if (size > space_managed_end() - space_managed_base()) return 0;
-    if (!next || space_managed_end() - next < size) next = space_managed_base();
+    static uint64_t next, turn = 64ull << 30;
+    const uint64_t base = space_managed_base(), end = space_managed_end();
+    if (size > end - base) return 0;
+    if (!next || next - base >= turn || end - next < size) next = base;
     uint64_t va = gap(next, size);
-    if (!va) va = gap(space_managed_base(), size);
-    if (va) next = va + size;
+    if (!va) va = gap(base, size);
+    if (!va) return 0;
+    next = va + size;
+    if (va - base >= turn) turn = 2 * (next - base); /* all before is taken, and not to be looked through each time */
     return va;
 }
 
@@ -111,13 +115,14 @@ CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const
 
 void range_remove(struct managed *m)
 {
+    struct range *kept = any_at(m->start), *r;
     windows_remove(m->start, m->end);
-    for (struct range *r = any_at(m->start), *next; r && r->owner == m; r = next) {
-        next = RB_NEXT(ranges, &all, r);
-        RB_REMOVE(ranges, &all, r);
-        heap_give(r);
-    }
+    while ((r = RB_NEXT(ranges, &all, kept)) && r->owner == m) range_drop(r);
+    kept->end = m->end;
+    kept->gone = true;
 }
+
+void range_release(struct managed *m) { range_drop(any_at(m->start)); }
 
 /* Pages of p's, without memory to say that the host has them now: as if nobody had touched them, but for copies. */
 static void abandon(struct block *b, unsigned p, const struct mask *held)
@@ -155,6 +160,6 @@ struct managed *range_owned_by(const struct context *c)
 {
     struct range *r;
     RB_FOREACH(r, ranges, &all)
-    if (r->owner->context == c) return r->owner;
+    if (r->owner->context == c && !LIST_EMPTY(&r->owner->pieces)) return r->owner;
     return NULL;
 }

@@ -17,6 +17,9 @@ static void give(struct piece *p)
     if (!gone) return;
     attributes_unmapped(m->start);
     mmu_remove(m->start, m->end - m->start);
+    quiet_lock(&uvm_lock);
+    range_release(m);
+    quiet_unlock(&uvm_lock);
     heap_give(m->slab);
     heap_give(m);
 }
