@@ -29,6 +29,12 @@ CUresult array_get(CUarray handle, struct array **out)
     return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+CUresult array_get_again(struct array *a, uint64_t life)
+{
+    CUresult r = array_get((CUarray)a, &a);
+    return r || a->life == life ? r : array_end(a, CUDA_ERROR_INVALID_HANDLE);
+}
+
 CUresult array_end(struct array *a, CUresult r)
 {
     uses_end(&a->uses);
@@ -205,10 +211,13 @@ static CUresult own_memory(struct context *c, struct array *a)
     return r;
 }
 
+static _Atomic uint64_t lives;
+
 CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out)
 {
     struct array *a = object_take(&all);
     if (!a) return CUDA_ERROR_OUT_OF_MEMORY;
+    a->life = atomic_fetch_add(&lives, 1) + 1;
     a->memory = NULL;
     a->mipmap = NULL;
     a->level = 0;
@@ -241,22 +250,27 @@ static struct array *take_out(struct array **at)
     return a;
 }
 
-/* The last of the calls that have it may have issued something. */
-static void destroy(struct array *a)
+void array_free(struct array *a)
 {
-    uses_wait(&a->uses);
-    context_synchronize(a->context);
     if (a->memory) space_free(a->memory);
     if (a->tiles && !a->mipmap) sparse_destroy(a->tiles);
     object_give(&all, a);
 }
 
-void array_destroy_level(struct array *a)
+/* The last of the calls that have it may have issued something. */
+static void destroy(struct array *a)
+{
+    uses_wait(&a->uses);
+    context_synchronize(a->context);
+    array_free(a);
+}
+
+void array_withdraw(struct array *a)
 {
     pthread_mutex_lock(&lock);
     take_out(find(a));
     pthread_mutex_unlock(&lock);
-    destroy(a);
+    uses_wait(&a->uses);
 }
 
 static struct array *take_out_any(const struct context *c)

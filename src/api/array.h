@@ -13,6 +13,7 @@ enum { ARRAY_MAPPED = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING, ARRAY
 struct array {                     /* CUarray_st */
     struct object_link link;
     struct uses uses;              /* calls that have it from array_get, until array_end */
+    uint64_t life;                 /* of all arrays that ever were, whichever were here */
     CUDA_ARRAY3D_DESCRIPTOR desc;
     struct context *context;
     struct allocation *memory;     /* NULL: it has tiles */
@@ -37,6 +38,8 @@ struct mipmapped {                 /* CUmipmappedArray_st */
 /* CUDA_ERROR_INVALID_HANDLE unless it is a living array. It stays until the end, which returns r. */
 CUresult array_get(CUarray handle, struct array **out);
 CUresult array_end(struct array *a, CUresult r);
+/* The same for one that was found before: the one that lived then. */
+CUresult array_get_again(struct array *a, uint64_t life);
 CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out);
 CUresult mipmap_end(struct mipmapped *m, CUresult r);
 
@@ -48,8 +51,9 @@ CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d);
 CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out);
 /* The caller has checked d. Without tiles the array gets memory. */
 CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out);
-/* One that is a level of a mipmapped one. */
-void array_destroy_level(struct array *a);
+/* Of a level of a mipmapped one: nobody finds it any more, and no call has it; then it goes. */
+void array_withdraw(struct array *a);
+void array_free(struct array *a);
 void mipmap_release_context(struct context *c);
 
 /* Frees the arrays of a dying context. */

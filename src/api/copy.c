@@ -3,6 +3,7 @@
 #include "api/array.h"
 #include "api/copy.h"
 #include "api/transfer.h"
+#include "base/log.h"
 #include "context/context.h"
 #include "stream/point.h"
 #include "uvm/uvm.h"
@@ -99,15 +100,35 @@ static CUresult perform_again(const struct copy *old)
     return r;
 }
 
+/* Arrays that the copy is of stay until it is done; one that was destroyed meanwhile is not there. */
+static CUresult hold_arrays(const struct copy *c)
+{
+    const struct side *to = &c->to, *from = &c->from;
+    CUresult r = to->of ? array_get_again(to->of, to->life) : CUDA_SUCCESS;
+    if (r || !from->of || !(r = array_get_again(from->of, from->life))) return r;
+    return to->of ? array_end(to->of, r) : r;
+}
+
+static void release_arrays(const struct copy *c)
+{
+    if (c->to.of) array_end(c->to.of, CUDA_SUCCESS);
+    if (c->from.of) array_end(c->from.of, CUDA_SUCCESS);
+}
+
 static CUresult perform(void *arg)
 {
     struct copy *c = arg;
     const bool passing = c->from.span.passing || c->to.span.passing;
     if (c->staged) c->from.span.bytes = (char *)c + c->staged;
+    if (hold_arrays(c)) {
+        fl_log(FL_LOG_ERROR, "a copy that waited in a stream: its array was destroyed meanwhile");
+        return CUDA_ERROR_LAUNCH_FAILED;
+    }
     const uint64_t began = transfer_begin(&c->told);
     space_copy_begins(passing);
     CUresult r = span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
     space_copy_ends(passing);
+    release_arrays(c);
     transfer_end(&c->told, began, r);
     return r;
 }

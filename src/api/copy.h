@@ -16,6 +16,8 @@ struct side {
     bool as_host;                  /* the call says that it is the host's */
     const struct device *device;   /* on whose behalf it is touched */
     struct array *array;           /* has tiles: they are found when the copy is performed, and there is no span */
+    struct array *of;              /* the array, with tiles or without, that this is of; NULL: it is memory */
+    uint64_t life;                 /* its, when it was found */
     size_t x, y, z;                /* of an array: where in it, x in bytes */
 };
 struct copy {

@@ -40,6 +40,8 @@ static CUresult array_side(struct draft *d, const struct box *b, struct side *s)
     if (sticks_out(b->x, c->width, a->row) || sticks_out(b->y, c->height, a->rows) ||
         sticks_out(b->z, c->depth, a->slices))
         return CUDA_ERROR_INVALID_VALUE;
+    s->of = a;
+    s->life = a->life;
     s->pitch = a->row;
     s->slice = a->row * a->rows;
     if (a->tiles) {

@@ -46,12 +46,13 @@ static CUresult add_level(struct mipmapped *m)
     return CUDA_SUCCESS;
 }
 
-/* Nobody finds it any more. */
-static void unmake(struct mipmapped *m)
+/* Nobody finds it any more; known: somebody may have, and have issued something. */
+static void unmake(struct mipmapped *m, bool known)
 {
     uses_wait(&m->uses);
-    while (m->count) array_destroy_level(m->levels[--m->count]);
-    context_synchronize(m->context);
+    for (unsigned k = 0; k < m->count; k++) array_withdraw(m->levels[k]);
+    if (known) context_synchronize(m->context);
+    while (m->count) array_free(m->levels[--m->count]);
     if (m->tiles) sparse_destroy(m->tiles);
     object_give(&all, m);
 }
@@ -76,7 +77,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
     if (m->desc.Flags & ARRAY_MAPPED) r = array_tiles(&m->desc, levels, &m->tiles);
     while (!r && m->count < levels) r = add_level(m);
     if (r) {
-        unmake(m);
+        unmake(m, false);
         return r;
     }
     pthread_mutex_lock(&lock);
@@ -140,7 +141,7 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     pthread_mutex_lock(&lock);
     m = take_out(find(hMipmappedArray));
     pthread_mutex_unlock(&lock);
-    if (m) unmake(m);
+    if (m) unmake(m, true);
     return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -156,5 +157,5 @@ static struct mipmapped *take_out_any(const struct context *c)
 
 void mipmap_release_context(struct context *c)
 {
-    for (struct mipmapped *m; (m = take_out_any(c));) unmake(m);
+    for (struct mipmapped *m; (m = take_out_any(c));) unmake(m, true);
 }

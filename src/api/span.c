@@ -81,6 +81,8 @@ static CUresult find(CUdeviceptr p, size_t size, const struct device *d, bool wr
     }
     if (size > a.base + a.size - p)
         return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "it goes past the end of an allocation");
+    if (write && a.kind == ALLOCATION_REGISTERED && !(space_access(&a, d) & PROT_DEVICE_WRITE))
+        return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "it was registered with CU_MEMHOSTREGISTER_READ_ONLY");
     /* another device's pool must have been opened to this one, even for copies (observed on H200) */
     if (a.pool && a.device && a.device != d &&
         !(mempool_access_any(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))

@@ -194,7 +194,9 @@ static CUresult activate(struct context *c)
     if (r) return r;
     for (int k = 0; k < PROFILE_LIMITS; k++) c->limits[k] = c->device->profile->limit[k];
     c->cache = CU_FUNC_CACHE_PREFER_NONE;
+    c->heap_used = c->printf_used = c->released = false;
     if ((r = stream_set_create(c))) return r;
+    if (!c->device->contexts) processor_set_printf_size(c->device->processor, c->limits[CU_LIMIT_PRINTF_FIFO_SIZE]);
     c->id = atomic_fetch_add(&last_id, 1) + 1;
     atomic_store(&c->finishing, false);
     c->device->contexts++;

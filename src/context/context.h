@@ -43,6 +43,7 @@ struct context {
     _Atomic bool destroyed;
     _Atomic int attached;          /* cuCtxAttach without cuCtxDetach */
     _Atomic bool finishing;        /* somebody waits for its streams, to end it */
+    _Atomic bool released;         /* it has no memory any more, and gets none */
     bool ending;                   /* what belongs to it is being freed; under the table's lock */
     _Atomic size_t limits[PROFILE_LIMITS];
     _Atomic bool heap_used, printf_used; /* by a kernel: those limits hold from then on */

@@ -326,7 +326,8 @@ static CUresult allocate(const struct allocation *wanted, enum place_class class
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
     n->a = *wanted;
     pthread_rwlock_wrlock(&lock);
-    CUresult r = place_take(n, class, align);
+    /* nobody would free it */
+    CUresult r = wanted->context->released ? CUDA_ERROR_CONTEXT_IS_DESTROYED : place_take(n, class, align);
     if (!r && (r = enter(&n->a))) place_give(n);
     pthread_rwlock_unlock(&lock);
     if (r)
@@ -412,6 +413,7 @@ void space_release_context(struct context *c)
     for (unsigned k = 0; k < owner_count; k++)
         if (owners[k]->release_context) owners[k]->release_context(c);
     pthread_rwlock_wrlock(&lock);
+    c->released = true;
     struct allocation *a, *next;
     RB_FOREACH_SAFE(a, tree, &allocations, next)
     if (a->context == c && !a->owner) remove_node((struct node *)a);

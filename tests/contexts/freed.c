@@ -1,5 +1,5 @@
 /* Work waits in a stream of one context while another one's memory, which it names, is freed: nobody waits for it
- * (observed on H200). Each in a process of its own, for what goes wrong stays. */
+ * (observed on H200), but for arrays. Each in a process of its own, for what goes wrong stays. */
 #include "../child.h"
 
 #include <semaphore.h>
@@ -75,6 +75,27 @@ static void a_prefetch_of_managed_memory_does_nothing(void)
     EXPECT_EQUAL(cuMemAlloc_v2(&memory, 64), CUDA_SUCCESS);
 }
 
+static CUarray array;
+static CUresult let_go_of_array(void) { return cuArrayDestroy(array); }
+
+/* An H200's driver waits for the copy instead. */
+static void copy_to_array(unsigned flags)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR of = {
+        .Width = 1024, .Height = 1024, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1, .Flags = flags
+    };
+    EXPECT_EQUAL(cuArray3DCreate_v2(&array, &of), CUDA_SUCCESS);
+    EXPECT_EQUAL(cuCtxSetCurrent(user), CUDA_SUCCESS);
+    const CUDA_MEMCPY2D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = other, .srcPitch = 4096,
+                                 .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .WidthInBytes = 4096,
+                                 .Height = 1024 };
+    EXPECT_EQUAL(cuMemcpy2DAsync_v2(&copy, stream), CUDA_SUCCESS);
+    EXPECT_EQUAL(end(let_go_of_array), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+static void a_copy_to_an_array_is_a_failed_launch(void) { copy_to_array(0); }
+static void so_is_one_to_an_array_of_tiles(void) { copy_to_array(CUDA_ARRAY3D_SPARSE); }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +103,8 @@ int main(void)
         ALONE(start, a_copy_from_pinned_memory_is_a_failed_launch),
         ALONE(start, a_fill_of_managed_memory_is_an_illegal_access),
         ALONE(start, a_prefetch_of_managed_memory_does_nothing),
+        ALONE(start, a_copy_to_an_array_is_a_failed_launch),
+        ALONE(start, so_is_one_to_an_array_of_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
