@@ -97,10 +97,33 @@ static bool same_parameters(const struct var *a, uint32_t na, const struct var *
     return true;
 }
 
-/* Whether one file may say both of a function. What names no linkage has the one that was said before. */
+static bool is_single_or_double(enum ptx_type t) { return t == T_f32 || t == T_f64; }
+
+/* What files may say of the same parameters; they may lie in registers or not (observed on H200). */
+static bool equivalent(const struct var *a, uint32_t na, const struct var *b, uint32_t nb)
+{
+    if (na != nb) return false;
+    for (uint32_t k = 0; k < na; k++)
+        if (type_bits(a[k].type) != type_bits(b[k].type) || a[k].size != b[k].size || !a[k].stride != !b[k].stride ||
+            is_single_or_double(a[k].type) != is_single_or_double(b[k].type))
+            return false;
+    return true;
+}
+
+/* Whether two files may say this of a function. */
+static bool goes_with_another(const struct func *known, const struct func *f, bool body)
+{
+    const struct proto *a = &known->sig, *b = &f->sig;
+    const bool less = body ? b->nrets < a->nrets : known->body && a->nrets < b->nrets;
+    return f->entry || known->entry ||
+           (equivalent(a->params, a->nparams, b->params, b->nparams) &&
+            (less || equivalent(a->rets, a->nrets, b->rets, b->nrets)));
+}
+
+/* Whether both may be said of a function. What names no linkage has the one that was said before. */
 static bool goes_with(const struct func *known, const struct func *f, bool body)
 {
-    if (known->file != f->file) return true;
+    if (known->file != f->file) return goes_with_another(known, f, body);
     if (f->linkage == FL_LINK_EXTERN ? body || known->linkage != FL_LINK_EXTERN : known->linkage == FL_LINK_EXTERN)
         return false;
     return (f->linkage == known->linkage || f->linkage == FL_LINK_STATIC) &&
@@ -117,9 +140,10 @@ static struct func *function_of(struct parser *p, struct func *f, const struct t
     if (own) known = NULL;
     if (!known && body && f->linkage == FL_LINK_EXTERN)
         fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is elsewhere", f->name);
-    bool weak = known && (known->linkage == FL_LINK_WEAK || f->linkage == FL_LINK_WEAK);
-    if (known && known->body && body && weak) return f; /* the first one holds, nobody sees this one */
-    if (known && known->body && body) fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is defined twice", f->name);
+    const bool twice = known && known->body && body, weak = twice && known->linkage == FL_LINK_WEAK,
+               replaces = weak && f->linkage != FL_LINK_WEAK && known->file != f->file;
+    if (twice && !replaces && (weak || f->linkage == FL_LINK_WEAK)) return f; /* nobody sees this one */
+    if (twice && !replaces) fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is defined twice", f->name);
     if (!known) {
         if (!own && declared_here(p->global, name))
             fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", f->name);

@@ -257,30 +257,50 @@ static bool repeatable(uint8_t linkage)
     return linkage == FL_LINK_EXTERN || linkage == FL_LINK_WEAK || linkage == FL_LINK_COMMON;
 }
 
-/* The size that another file's declaration, of which one is the definition, gives a module's variable; 0: none does. */
+/* Whether a file's definition is nothing beside that of another file. */
+static bool gives_way(const struct var *v, uint8_t to)
+{
+    return v->linkage == FL_LINK_COMMON ? to != FL_LINK_COMMON && to != FL_LINK_EXTERN
+                                        : v->linkage == FL_LINK_WEAK && !repeatable(to);
+}
+
+/* The size that another file's declaration gives a module's variable, and that it must have here, too; 0: none does. */
 static uint64_t size_elsewhere(const struct parser *p, const struct var *v, uint8_t linkage)
 {
-    const bool memory = v && (v->space == SPACE_global || v->space == SPACE_const);
-    return memory && v->file != p->file && v->is_extern != (linkage == FL_LINK_EXTERN) ? v->size : 0;
+    const bool memory = v && (v->space == SPACE_global || v->space == SPACE_const),
+               open = v && ((v->is_extern && linkage == FL_LINK_EXTERN) ||
+                            (v->linkage == FL_LINK_COMMON && (linkage == FL_LINK_COMMON || linkage == FL_LINK_WEAK)) ||
+                            (v->linkage == FL_LINK_WEAK && linkage == FL_LINK_COMMON));
+    return memory && v->file != p->file && !open ? v->size : 0;
+}
+
+/* The module's variable of that name; NULL: this is the first one. */
+static struct var *variable_known(const struct parser *p, struct var *v, enum ptx_space space, uint8_t linkage, int line)
+{
+    /* a file has what it names no linkage of for itself, whatever others have (observed on H200) */
+    if (!v || (linkage == FL_LINK_STATIC && v->file != p->file)) return NULL;
+    if (v->file != p->file && v->space != space)
+        fatal_at(EXIT_INVALID_PTX, line, "'%s' is in another state space in another file", v->name);
+    return v;
 }
 
 static struct var *variable_new(struct parser *p, const struct token *name, char *text, enum ptx_space space,
                                 uint8_t linkage)
 {
     struct scope *s = p->scope;
-    struct var *v = p->func ? NULL : lookup(p, name, NAME_VAR);
-    /* a file has what it names no linkage of for itself, whatever others have (observed on H200) */
-    const bool own = v && linkage == FL_LINK_STATIC && v->file != p->file;
-    if (own) v = NULL;
+    struct var *found = p->func ? NULL : lookup(p, name, NAME_VAR),
+               *v = variable_known(p, found, space, linkage, name->line);
     const uint64_t elsewhere = size_elsewhere(p, v, linkage);
-    if (v && !v->is_extern && (repeatable(linkage) || v->linkage == FL_LINK_WEAK)) {
+    const bool other = v && v->file != p->file, replaced = v && (v->is_extern || (other && gives_way(v, linkage)));
+    if (other && v->linkage == FL_LINK_COMMON && linkage == FL_LINK_COMMON) return v;
+    if (v && !replaced && (repeatable(linkage) || v->linkage == FL_LINK_WEAK)) {
         struct var *unseen = arena_alloc(sizeof *unseen);
         *unseen = (struct var){ .name = text, .space = space, .elsewhere = elsewhere, .line = name->line };
         return unseen;
     }
-    if (v && !v->is_extern) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
+    if (v && !replaced) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
     if (!v) {
-        if (!own && declared_here(s, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
+        if (!found && declared_here(s, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
         v = arena_alloc(sizeof *v);
         declare(s, text, NAME_VAR, v);
         if (p->func)
@@ -290,6 +310,15 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
     }
     *v = (struct var){ .name = text, .space = space, .file = p->file, .elsewhere = elsewhere, .line = name->line };
     return v;
+}
+
+/* Of what several files have in common the largest counts, and what is aligned most. */
+static void join_common(struct var *v, const struct var *before)
+{
+    if (before->init && v->size > before->size)
+        fatal_at(EXIT_INVALID_PTX, v->line, "'%s' is larger than its initial value", v->name);
+    if (v->size < before->size) v->size = before->size;
+    if (v->align < before->align) v->align = before->align;
 }
 
 static void check_alignment(const struct parser *p, uint32_t align)
@@ -392,6 +421,7 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
     do {
         struct token name = p->token;
         struct var *v = variable_new(p, &name, new_name(p, "a variable's name"), space, linkage);
+        const struct var before = *v;
         if (accept(p, "<")) fatal_at(EXIT_UNSUPPORTED, name.line, "parameterised variable names");
         v->type = d.type;
         if (token_is(&p->token, "[")) v->stride = type_bytes(d.type);
@@ -403,6 +433,7 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
         v->managed = d.managed;
         v->linkage = linkage;
         v->is_extern = linkage == FL_LINK_EXTERN;
+        if (before.linkage == FL_LINK_COMMON) join_common(v, &before);
         check_variable(v);
         if (accept(p, "=")) {
             if ((space != SPACE_global && space != SPACE_const) || v->is_extern)

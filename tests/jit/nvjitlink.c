@@ -143,7 +143,7 @@ static void errors_within_a_piece_are_told(void)
     nvJitLinkHandle l = begin("-arch=sm_90", 0);
     EXPECT_EQUAL(add(l, NVJITLINK_INPUT_PTX, ".version 9.0\n" DOUBLED), NVJITLINK_SUCCESS);
     EXPECT_EQUAL(add(l, NVJITLINK_INPUT_PTX,
-                     ".version 9.0\n.target sm_90\n.extern .func doubled();\n"
+                     ".version 9.0\n.target sm_90\n.extern .func (.param .b32 r) doubled(.param .b32 v);\n"
                      ".entry other() { .reg .u32 %r; ld.volatile.const.u32 %r, [0]; ret; }\n"),
                  NVJITLINK_SUCCESS);
     EXPECT_EQUAL(complete(l), NVJITLINK_ERROR_INTERNAL);

@@ -246,6 +246,87 @@ static void what_a_file_keeps_for_itself_may_have_another_ones_name(void)
     CHECK(join((const char *[]){ HEAD ".extern .global .align 4 .b32 value[];\n", shown }, 2, &m));
 }
 
+/* What kernel k of the two files, in this order, writes first. */
+static int linked_first(const char *a, const char *b)
+{
+    CUdeviceptr out = give(NULL, 4);
+    CUmodule m;
+    CUfunction f;
+    CHECK(join((const char *[]){ a, b }, 2, &m));
+    CHECK(cuModuleGetFunction(&f, m, "k"));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out), NULL));
+    const int r = *(int *)take(out, 4);
+    CHECK(cuModuleUnload(m));
+    return r;
+}
+
+#define K(body) \
+    ".visible .entry k(.param .u64 out) { .reg .b32 %r<4>; .reg .b64 %d; ld.param.u64 %d, [out];\n" body \
+    "st.global.u32 [%d], %r1; ret; }\n"
+
+static void a_definition_that_is_not_weak_replaces_a_weak_one(void)
+{
+#define BOTH_OF(linkage, number) \
+    HEAD linkage ".global .align 4 .b32 value = " number ";\n" \
+         linkage ".func (.param .b32 r) give() { st.param.b32 [r], " number "; ret; }\n"
+    static const char weak[] =
+        BOTH_OF(".weak ", "1") K("call (%r1), give; ld.global.b32 %r2, [value]; mad.lo.s32 %r1, %r1, 10, %r2;\n");
+    EXPECT_EQUAL(linked_first(weak, BOTH_OF(".visible ", "2")), 22);
+    EXPECT_EQUAL(linked_first(BOTH_OF(".visible ", "2"), weak), 22);
+    EXPECT_EQUAL(linked_first(weak, BOTH_OF(".weak ", "2")), 11);
+    EXPECT_EQUAL(linked_first(BOTH_OF(".weak ", "2"), weak), 22);
+}
+
+static void of_common_variables_the_largest_holds_unless_one_is_defined(void)
+{
+#define COMMON(align, size) HEAD ".common .global .align " align " .b32 value[" size "];\n"
+    /* behind the variable lies another one; all of it is written, and that is looked at */
+    static const char writes[] = ".visible .func fill() { .reg .b32 %r; .reg .b64 %d; .reg .pred %p; mov.u32 %r, 64;\n"
+                                 "mov.u64 %d, value; again: st.global.u32 [%d], 1; add.u64 %d, %d, 4; sub.u32 %r, %r, 1;\n"
+                                 "setp.ne.u32 %p, %r, 0; @%p bra again; ret; }\n",
+                      looks[] = ".visible .global .align 4 .b32 behind[64];\n.extern .func fill();\n" K(
+                          "call fill; mov.u64 %d, value; cvt.u32.u64 %r2, %d; and.b32 %r2, %r2, 63; ld.param.u64 %d, [out];\n"
+                          "ld.global.b32 %r1, [behind]; ld.global.b32 %r3, [behind+12]; add.u32 %r1, %r1, %r3;\n"
+                          "add.u32 %r1, %r1, %r2;\n");
+    static const char gives[] = K("ld.global.b32 %r1, [value+4];\n");
+    static const char defined[] = HEAD ".visible .global .align 4 .b32 value[2] = {7, 8};\n";
+    CUmodule m;
+    char small[2048], large[2048], given[1024];
+    snprintf(small, sizeof small, "%s%s", COMMON("64", "1"), looks);
+    snprintf(large, sizeof large, "%s%s", COMMON("4", "64"), writes);
+    snprintf(given, sizeof given, "%s%s", COMMON("4", "2"), gives);
+    EXPECT_EQUAL(linked_first(small, large), 0);
+    EXPECT_EQUAL(linked_first(large, small), 0);
+    EXPECT_EQUAL(linked_first(given, defined), 8);
+    EXPECT_EQUAL(linked_first(defined, given), 8);
+    EXPECT(join((const char *[]){ large, defined }, 2, &m) != CUDA_SUCCESS);
+}
+
+/* That parameters lie in registers is no difference, nor whether integers have a sign. */
+static void what_files_say_of_one_name_must_be_the_same(void)
+{
+#define CALLS_F(signature, arguments) \
+    HEAD ".extern .func " signature ";\n" \
+         K(".param .b32 p; .param .b32 q; st.param.b32 [p], 3; call (q), f, " arguments "; ld.param.b32 %r1, [q];\n")
+#define F(results, parameters) HEAD ".visible .func " results " f" parameters " { ret; }\n"
+#define READS_IN(space) HEAD ".extern ." space " .align 4 .b32 value;\n" K("ld." space ".b32 %r1, [value];\n")
+    static const char calls[] = CALLS_F("(.param .b32 r) f(.param .b32 i)", "(p)");
+    static const char *const others[] = { F("(.param .b64 r)", "(.param .b64 i)"), F("(.param .b32 r)", "(.param .b64 i)"),
+                                          F("(.param .b32 r)", "(.param .f32 i)"), F("(.param .b32 r)", "()"),
+                                          F("(.param .b32 r)", "(.param .b32 i, .param .b32 j)"),
+                                          F("(.param .b32 r)", "(.param .align 4 .b8 i[4])") };
+    static const char global[] = HEAD ".visible .global .align 4 .b32 value = 5;\n";
+    CUmodule m;
+    for (unsigned k = 0; k < sizeof others / sizeof *others; k++) {
+        EXPECT(join((const char *[]){ calls, others[k] }, 2, &m) != CUDA_SUCCESS);
+        EXPECT(join((const char *[]){ others[k], calls }, 2, &m) != CUDA_SUCCESS);
+    }
+    EXPECT_EQUAL(linked_first(calls, HEAD ".visible .func (.reg .s32 r) f(.reg .u32 i) { mov.u32 r, i; ret; }\n"), 3);
+    EXPECT_EQUAL(linked_first(READS_IN("global"), global), 5);
+    EXPECT(join((const char *[]){ READS_IN("const"), global }, 2, &m) != CUDA_SUCCESS);
+    EXPECT(join((const char *[]){ global, READS_IN("const") }, 2, &m) != CUDA_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(two_files_become_one_program),
@@ -254,6 +335,9 @@ int main(int argc, char **argv)
                                                P(shared_memory_of_the_launch_lies_behind_the_kernels_own),
                                                P(a_displacement_brings_a_shared_address_back_into_the_block),
                                                P(what_a_file_keeps_for_itself_may_have_another_ones_name),
+                                               P(a_definition_that_is_not_weak_replaces_a_weak_one),
+                                               P(of_common_variables_the_largest_holds_unless_one_is_defined),
+                                               P(what_files_say_of_one_name_must_be_the_same),
                                                { 0 } };
     return run_programs(argc, argv, programs);
 }
