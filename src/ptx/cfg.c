@@ -85,9 +85,18 @@ static bool writes_first(const struct instr *i)
     return has_destination(i) && o->kind != OPERAND_address;
 }
 
+bool reads_carry(const struct instr *i)
+{
+    const bool chained = i->op == OP_add || i->op == OP_sub;
+    return i->op == OP_addc || i->op == OP_subc || i->op == OP_madc || (chained && has(i, MOD_cc) && has(i, MOD_sat));
+}
+
+bool writes_carry(const struct instr *i) { return has(i, MOD_cc) && !has(i, MOD_sat); }
+
 void instr_uses(const struct instr *i, reg_visitor *visit, void *arg)
 {
     if (i->guard) visit(i->guard, arg);
+    if (i->carry && reads_carry(i)) visit(i->carry, arg);
     for (unsigned k = 0; k < i->nops; k++) {
         const struct operand *o = &i->ops[k];
         if (k || !writes_first(i) || i->op == OP_wgmma /* adds to it */) visit_all(o, visit, arg);
@@ -96,6 +105,7 @@ void instr_uses(const struct instr *i, reg_visitor *visit, void *arg)
 
 void instr_defs(const struct instr *i, reg_visitor *visit, void *arg)
 {
+    if (i->carry && writes_carry(i)) visit(i->carry, arg);
     if (i->nops && writes_first(i)) visit_all(&i->ops[0], visit, arg);
 }
 

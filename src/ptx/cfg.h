@@ -29,6 +29,9 @@ typedef void reg_visitor(struct reg *r, void *arg);
 /* Calls visit for each register that i reads, or writes, its guard included. */
 void instr_uses(const struct instr *i, reg_visitor *visit, void *arg);
 void instr_defs(const struct instr *i, reg_visitor *visit, void *arg);
+/* Of the condition code. */
+bool reads_carry(const struct instr *i);
+bool writes_carry(const struct instr *i);
 /* Whether the first operand is what i writes. */
 bool has_destination(const struct instr *i);
 

@@ -66,7 +66,7 @@ void function_begin(struct emitter *e, struct func *f)
     e->reg_used = arena_alloc(f->nregs + 1ul);
     e->shared_used = arena_alloc(f->nregs + 1ul);
     e->var_used = arena_alloc(f->nvars + 1ul);
-    e->carry_used = e->misaligned_used = false;
+    e->misaligned_used = false;
 }
 
 const char *subnormals(const struct emitter *e)
@@ -335,24 +335,6 @@ const char *call_rt(struct emitter *e, const char *name, const char *args, ...)
     }
     emit_void(e, "call void %s(%s%s) %s", f, block, text, attributes);
     return NULL;
-}
-
-const char *carry_load(struct emitter *e)
-{
-    if (!e->carry_used) {
-        fputs("  %CC = alloca i1\n", e->head);
-        e->carry_used = true;
-    }
-    return emit(e, "load i1, ptr %%CC");
-}
-
-void carry_store(struct emitter *e, const char *v)
-{
-    if (!e->carry_used) {
-        fputs("  %CC = alloca i1\n", e->head);
-        e->carry_used = true;
-    }
-    emit_void(e, "store i1 %s, ptr %%CC", v);
 }
 
 void emit_instruction(struct emitter *e, const struct instr *i)

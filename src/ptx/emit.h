@@ -52,7 +52,7 @@ struct emitter {
     uint8_t *shared_used;          /* by register: has an alloca for what is the same in all threads */
     bool shared;                   /* registers mean those */
     uint8_t *var_used;
-    bool carry_used, misaligned_used;
+    bool misaligned_used;
     bool avoid_fma;                /* the processor has no fused multiply-add */
     const struct instr *current;
 };
@@ -101,8 +101,6 @@ const char *block_field(struct emitter *e, const char *type, size_t offset);   /
 const char *symbol_address(struct emitter *e, uint32_t index);                 /* i64: of the image's symbol */
 /* Calls an entry of b->rt; args like "float %v1, float %v2" without the block. Returns the result's name or NULL. */
 const char *call_rt(struct emitter *e, const char *name, const char *args, ...) __attribute__((format(printf, 3, 4)));
-const char *carry_load(struct emitter *e);         /* the condition code CC.CF, i1 */
-void carry_store(struct emitter *e, const char *v);
 
 /* Each returns false if the opcode is not its own. */
 bool emit_integer(struct emitter *e, const struct instr *i);

@@ -78,9 +78,9 @@ static const char *saturated(struct emitter *e, bool subtract, const char *a, co
 static const char *carry_chain(struct emitter *e, const struct instr *i, bool subtract, bool use, const char *a,
                                const char *b)
 {
-    const char *out, *in = use ? inverse(e, subtract, carry_load(e)) : NULL;
+    const char *out, *in = use ? inverse(e, subtract, load_reg(e, i->carry)) : NULL;
     const char *v = with_carry(e, subtract, lltype(i->types[0]), a, b, in, &out);
-    if (has(i, MOD_cc)) carry_store(e, inverse(e, subtract, out));
+    if (has(i, MOD_cc)) store_reg(e, i->carry, inverse(e, subtract, out));
     return v;
 }
 
@@ -99,7 +99,7 @@ static void emit_add(struct emitter *e, const struct instr *i)
     need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *v;
     if (has(i, MOD_cc) || use_carry) {
-        v = has(i, MOD_sat) ? saturated(e, subtract, a, b, inverse(e, subtract, carry_load(e)))
+        v = has(i, MOD_sat) ? saturated(e, subtract, a, b, inverse(e, subtract, load_reg(e, i->carry)))
                             : carry_chain(e, i, subtract, use_carry, a, b);
     } else if (has(i, MOD_sat)) {
         if (t != T_s32) fail(i, "only .s32 saturates");

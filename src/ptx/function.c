@@ -186,7 +186,6 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
     if (whole) check_stack(e, "0", f->line);
     for (uint32_t r = 0; r < f->nregs; r++)
         if (e->reg_used[r]) fprintf(outer, "  store %s zeroinitializer, ptr %%R%u\n", lltype(f->regs[r]->type), r);
-    if (e->carry_used) fputs("  store i1 false, ptr %CC\n", outer);
     if (strstr(text, "%SPIN")) {
         fputs("  %SPIN = alloca i32\n", e->head);
         fputs("  store i32 0, ptr %SPIN\n", outer);

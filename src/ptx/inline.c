@@ -174,6 +174,7 @@ static struct instr copy_instruction(struct copy *c, const struct instr *origina
 {
     struct instr i = *original;
     if (i.guard) i.guard = c->regs[i.guard->index];
+    if (i.carry) i.carry = c->regs[i.carry->index];
     for (unsigned o = 0; o < i.nops; o++) map_operand(c, &i.ops[o]);
     if (i.op != OP_ret) return i;
     struct instr back = jump(end, i.line);

@@ -171,6 +171,7 @@ struct instr {
     int line;
     struct reg *guard;
     bool guard_negated;
+    struct reg *carry;             /* the condition code, if it is read or written; NULL: it is not */
     enum ptx_type types[4];
     uint8_t ntypes;
     enum ptx_space space, space2;
@@ -209,6 +210,7 @@ struct func {
     struct proto sig;
     struct reg **regs;
     uint32_t nregs;
+    struct reg *carry;             /* the condition code CC.CF; NULL: not used */
     struct var **vars;             /* function-scope variables: shared, local, param, global */
     uint32_t nvars;
     struct var **shared;           /* the placed ones that it names; of an entry, those of all that it may call, too */

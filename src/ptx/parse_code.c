@@ -63,6 +63,14 @@ static void keep_in_step(struct parser *p, const struct instr *i)
     if (is_suspension(i) || is_terminator(i) || i->op == OP_call) p->exchanged = OP_none;
 }
 
+/* A register like others, but that no instruction names it. */
+static void name_carry(struct parser *p, struct instr *i)
+{
+    if (!reads_carry(i) && !writes_carry(i)) return;
+    if (!p->func->carry) p->func->carry = reg_new(p, "CC", T_pred);
+    i->carry = p->func->carry;
+}
+
 /* Their operands may be parts of registers. */
 static bool is_video(const struct instr *i) { return *i->text == 'v' && i->op != OP_vote; }
 
@@ -102,6 +110,7 @@ static void instruction(struct parser *p)
     check_branch(&i);
     if (i.op == OP_ret) registers_return(p, &i);
     keep_in_step(p, &i);
+    name_carry(p, &i);
     if (i.op == OP_call)
         parsed_call(p, &i);
     else

@@ -174,6 +174,17 @@ static void place(struct var *v, uint32_t *size)
     *size += (uint32_t)v->size;
 }
 
+/* Threads' frames lie side by side: each is aligned as the variable in it that is aligned most. */
+static void align_local(struct kernel *k)
+{
+    uint32_t align = 16;
+    for (uint32_t n = 0; n < k->func->nvars; n++) {
+        const struct var *v = k->func->vars[n];
+        if ((v->space == SPACE_local || v->kept) && v->align > align) align = v->align;
+    }
+    k->local = (k->local + align - 1) & ~(align - 1);
+}
+
 /* How shared memory is aligned that launches add behind all that. A module that names it rounds what each of its kernels
  * has up to that, also of those that do not use it (observed on an H200). 1: none does. */
 static uint32_t dynamic_align(const struct module_ir *m)
@@ -203,8 +214,8 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m)
     if (k->static_shared > MOST_SHARED)
         fatal_at(EXIT_INVALID_PTX, f->line, "the shared variables of '%s' take %u bytes, at most %d are possible", f->name,
                  k->static_shared, MOST_SHARED);
-    k->local = (k->local + 15) & ~15u;
-    k->local_reported = k->local;
+    k->local_reported = (k->local + 15) & ~15u;
+    align_local(k);
     /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
     k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
 }
@@ -266,7 +277,7 @@ static void keep_parameters(struct kernel *k)
         v->kept = true;
         place(v, &k->local);
     }
-    k->local = (k->local + 15) & ~15u;
+    align_local(k);
 }
 
 uint32_t kernel_flags(const struct kernel *k)

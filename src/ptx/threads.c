@@ -95,7 +95,6 @@ void thread_code(struct walk *w, void (*write)(struct walk *, const void *), con
     for (uint32_t r = 0; r < e->func->nregs; r++)
         if (e->reg_used[r])
             fprintf(outer, "  store %s zeroinitializer, ptr %%R%u\n", lltype(e->func->regs[r]->type), r);
-    if (e->carry_used) fputs("  store i1 false, ptr %CC\n", outer);
     if (strstr(text, "%SPIN")) {
         fputs("  %SPIN = alloca i32\n", e->head);
         fputs("  store i32 0, ptr %SPIN\n", outer);

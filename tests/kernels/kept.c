@@ -1,0 +1,72 @@
+/* What a thread has while it waits for others: the carry of a sum, local variables where they are to lie, parameters of a
+ * call. */
+#include "../child.h"
+
+#include <string.h>
+
+enum { THREADS = 32 };
+
+#define HEADER ".version 8.0\n.target sm_90\n.address_size 64\n"
+/* %r0: the thread; what is in %r1 at the end is its word of the result */
+#define KERNEL(body) \
+    ".visible .entry go(.param .u64 out)\n{\n" \
+    ".reg .b64 %d<4>; .reg .b32 %r<9>; .reg .pred %p<4>; mov.u32 %r0, %tid.x;\n" body \
+    "ld.param.u64 %d0, [out]; mad.wide.u32 %d0, %r0, 4, %d0; st.global.u32 [%d0], %r1; ret;\n}\n"
+
+static void run(const char *ptx, uint32_t out[THREADS])
+{
+    CUcontext c;
+    CUmodule m;
+    CUfunction f;
+    CUdeviceptr p;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+    CHECK(cuMemAlloc(&p, THREADS * sizeof *out));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&f, m, "go"));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuMemcpyDtoH(out, p, THREADS * sizeof *out));
+}
+
+/* Odd threads carry. */
+static void a_sum_carries_into_what_follows_a_barrier(void **state)
+{
+    (void)state;
+    uint32_t out[THREADS];
+    run(HEADER KERNEL("and.b32 %r2, %r0, 1; neg.s32 %r2, %r2; add.cc.u32 %r2, %r2, 1; bar.sync 0; addc.u32 %r1, 0, 0;\n"),
+        out);
+    for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(out[t], t % 2);
+}
+
+static void a_carry_that_a_guard_leaves_alone_stays(void **state)
+{
+    (void)state;
+    uint32_t out[THREADS];
+    run(HEADER KERNEL("setp.lt.u32 %p1, %r0, 5; add.cc.u32 %r2, -1, 1; bar.sync 0; @%p1 add.cc.u32 %r2, 0, 0; bar.sync 0;\n"
+                      "addc.cc.u32 %r1, %r0, 0; bar.sync 0; addc.u32 %r1, %r1, 0;\n"),
+        out);
+    for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(out[t], t < 5 ? t : t + 1);
+}
+
+static void local_variables_are_aligned_in_every_thread(void **state)
+{
+    (void)state;
+    uint32_t out[THREADS];
+    run(HEADER KERNEL(".local .align 64 .b8 l[80]; .local .b32 other; st.local.u32 [l+4], %r0; st.local.u32 [other], %r0;\n"
+                      "bar.sync 0; mov.u64 %d1, l; cvt.u32.u64 %r1, %d1; and.b32 %r1, %r1, 63; ld.local.u32 %r2, [l+4];\n"
+                      "ld.local.u32 %r3, [other]; add.u32 %r2, %r2, %r3; mad.lo.u32 %r1, %r1, 1000, %r2;\n"),
+        out);
+    for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(out[t], 2 * t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sum_carries_into_what_follows_a_barrier),
+        cmocka_unit_test(a_carry_that_a_guard_leaves_alone_stays),
+        cmocka_unit_test(local_variables_are_aligned_in_every_thread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
