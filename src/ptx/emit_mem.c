@@ -231,8 +231,6 @@ static const char *ordering(const struct instr *i, bool store)
     return NULL;
 }
 
-static bool atomic_width(unsigned bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
-
 /* Kernel parameters never change: they are read at the function's start, outside the loop over threads. */
 static const char *kernel_parameter(struct emitter *e, const struct var *v, int64_t offset, enum ptx_type type)
 {
@@ -261,16 +259,28 @@ static const char *as_integer(unsigned bytes) { return lltype_bits(bytes * 8); }
 static bool is_at_once(const char *order, unsigned n, unsigned bytes)
 {
     enum { MOST = 16 };
-    return order && n > 1 && n * bytes <= MOST && atomic_width(bytes);
+    return order && n > 1 && n * bytes <= MOST;
 }
 
 static const char *vector_of(unsigned n, unsigned bytes) { return arena_printf("<%u x %s>", n, as_integer(bytes)); }
 
-static void load_at_once(struct emitter *e, const char *p, const char *order, unsigned n, unsigned bytes,
-                         const char **loaded)
+static const char *load_whole(struct emitter *e, const char *p, const char *order, unsigned n, unsigned bytes)
 {
     const char *all = emit(e, "load volatile %s, ptr %s, align %u", vector_of(n, bytes), p, bytes);
     if (!strcmp(order, "acquire")) emit_void(e, "fence acquire");
+    return all;
+}
+
+static void store_whole(struct emitter *e, const char *p, const char *order, unsigned n, unsigned bytes, const char *all)
+{
+    if (!strcmp(order, "release")) emit_void(e, "fence release");
+    emit_void(e, "store volatile %s %s, ptr %s, align %u", vector_of(n, bytes), all, p, bytes);
+}
+
+static void load_at_once(struct emitter *e, const char *p, const char *order, unsigned n, unsigned bytes,
+                         const char **loaded)
+{
+    const char *all = load_whole(e, p, order, n, bytes);
     for (unsigned k = 0; k < n; k++) loaded[k] = emit(e, "extractelement %s %s, i32 %u", vector_of(n, bytes), all, k);
 }
 
@@ -280,8 +290,22 @@ static void store_at_once(struct emitter *e, const char *p, const char *order, u
     const char *all = "poison";
     for (unsigned k = 0; k < n; k++)
         all = emit(e, "insertelement %s %s, %s %s, i32 %u", vector_of(n, bytes), all, as_integer(bytes), v[k], k);
-    if (!strcmp(order, "release")) emit_void(e, "fence release");
-    emit_void(e, "store volatile %s %s, ptr %s, align %u", vector_of(n, bytes), all, p, bytes);
+    store_whole(e, p, order, n, bytes, all);
+}
+
+/* A value that everybody sees; one of 128 bits is a vector to the processor. */
+static const char *load_ordered(struct emitter *e, const char *p, const char *order, unsigned bytes)
+{
+    if (bytes == 16) return emit(e, "bitcast <2 x i64> %s to i128", load_whole(e, p, order, 2, 8));
+    return emit(e, "load atomic volatile %s, ptr %s %s, align %u", as_integer(bytes), p, order, bytes);
+}
+
+static void store_ordered(struct emitter *e, const char *p, const char *order, unsigned bytes, const char *v)
+{
+    if (bytes == 16)
+        store_whole(e, p, order, 2, 8, emit(e, "bitcast i128 %s to <2 x i64>", v));
+    else
+        emit_void(e, "store atomic volatile %s %s, ptr %s %s, align %u", as_integer(bytes), v, p, order, bytes);
 }
 
 static const char *element(struct emitter *e, const char *p, unsigned k, unsigned bytes)
@@ -301,11 +325,10 @@ static void emit_load(struct emitter *e, const struct instr *i)
         result(e, d, type, kernel_parameter(e, i->ops[1].var, i->ops[1].offset, type));
         return;
     }
-    if (!atomic_width(bytes)) order = NULL;
     if (is_at_once(order, n, bytes)) load_at_once(e, p, order, n, bytes, loaded);
     for (unsigned k = 0; k < n && !is_at_once(order, n, bytes); k++) {
         const char *q = element(e, p, k, bytes);
-        loaded[k] = order ? emit(e, "load atomic volatile %s, ptr %s %s, align %u", as_integer(bytes), q, order, bytes)
+        loaded[k] = order ? load_ordered(e, q, order, bytes)
                           : emit(e, "load %s, ptr %s, align %u%s", lltype(type), q, bytes > 8 ? 8 : bytes, group);
     }
     for (unsigned k = 0; k < n; k++) {
@@ -324,7 +347,6 @@ static void emit_store(struct emitter *e, const struct instr *i)
     const char *v[8], *group;
     for (unsigned k = 0; k < n; k++) v[k] = value(e, n > 1 ? &s->elements[k] : s, type);
     const char *p = address_of(e, i, &i->ops[0], i->space, bytes * n, &group), *order = ordering(i, true);
-    if (!atomic_width(bytes)) order = NULL;
     for (unsigned k = 0; k < n && order && is_float_value(type); k++)
         v[k] = emit(e, "bitcast %s %s to %s", lltype(type), v[k], as_integer(bytes));
     if (is_at_once(order, n, bytes)) {
@@ -334,7 +356,7 @@ static void emit_store(struct emitter *e, const struct instr *i)
     for (unsigned k = 0; k < n; k++) {
         const char *q = element(e, p, k, bytes);
         if (order)
-            emit_void(e, "store atomic volatile %s %s, ptr %s %s, align %u", as_integer(bytes), v[k], q, order, bytes);
+            store_ordered(e, q, order, bytes, v[k]);
         else
             emit_void(e, "store %s %s, ptr %s, align %u%s", lltype(type), v[k], q, bytes > 8 ? 8 : bytes, group);
     }

@@ -18,23 +18,47 @@ static const char pattern[] =
     "read: ld%s.global.v%d.%s {%s}, [place];\nsetp.ne.%s %%p, %%e0, %%e%d; @%%p add.u32 %%n, %%n, 1;\n"
     "add.u32 %%r, %%r, 1; setp.lt.u32 %%p, %%r, %d; @%%p bra read; st.global.u32 [%%o], %%n; ret;\n}\n";
 
-static unsigned torn_vectors(const char *store, const char *load, int elements)
+static unsigned torn_in(const char *text)
 {
-    char text[4096];
-    const char *type = elements == 4 ? "u32" : "u64";
     CUmodule m;
     CUfunction k;
     CUdeviceptr torn;
     unsigned n;
-    snprintf(text, sizeof text, pattern, type, elements == 4 ? 32 : 64, store, elements, type,
-             elements == 4 ? "%e0, %e0, %e0, %e0" : "%e0, %e0", ROUNDS, load, elements, type,
-             elements == 4 ? "%e0, %e1, %e2, %e3" : "%e0, %e1", type, elements - 1, ROUNDS);
     CHECK(cuModuleLoadData(&m, text));
     CHECK(cuModuleGetFunction(&k, m, "k"));
     CHECK(cuMemAlloc(&torn, 4));
     CHECK(cuLaunchKernel(k, 2, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &torn }, NULL));
     CHECK(cuMemcpyDtoH(&n, torn, 4));
     return n;
+}
+
+static unsigned torn_vectors(const char *store, const char *load, int elements)
+{
+    char text[4096];
+    const char *type = elements == 4 ? "u32" : "u64";
+    snprintf(text, sizeof text, pattern, type, elements == 4 ? 32 : 64, store, elements, type,
+             elements == 4 ? "%e0, %e0, %e0, %e0" : "%e0, %e0", ROUNDS, load, elements, type,
+             elements == 4 ? "%e0, %e1, %e2, %e3" : "%e0, %e1", type, elements - 1, ROUNDS);
+    return torn_in(text);
+}
+
+/* The same of values of 128 bits, in halves of which the round stands. */
+static unsigned torn_values(const char *store, const char *load)
+{
+    static const char kernel[] =
+        ".version 8.4\n.target sm_90\n.address_size 64\n.visible .global .align 16 .b8 place[16];\n"
+        ".visible .entry k(.param .u64 torn)\n{\n"
+        ".reg .u32 %%b, %%n; .reg .u64 %%o, %%r, %%e<2>; .reg .b128 %%w; .reg .pred %%p;\n"
+        "ld.param.u64 %%o, [torn]; mov.u32 %%b, %%ctaid.x; mov.u64 %%r, 0; mov.u32 %%n, 0;\n"
+        "setp.ne.u32 %%p, %%b, 0; @%%p bra read;\n"
+        "write: mov.b128 %%w, {%%r, %%r}; st%s.global.b128 [place], %%w;\n"
+        "add.u64 %%r, %%r, 1; setp.lt.u64 %%p, %%r, %d; @%%p bra write; ret;\n"
+        "read: ld%s.global.b128 %%w, [place]; mov.b128 {%%e0, %%e1}, %%w;\n"
+        "setp.ne.u64 %%p, %%e0, %%e1; @%%p add.u32 %%n, %%n, 1;\n"
+        "add.u64 %%r, %%r, 1; setp.lt.u64 %%p, %%r, %d; @%%p bra read; st.global.u32 [%%o], %%n; ret;\n}\n";
+    char text[2048];
+    snprintf(text, sizeof text, kernel, store, ROUNDS, load, ROUNDS);
+    return torn_in(text);
 }
 
 static void start(void)
@@ -58,11 +82,19 @@ static void so_are_relaxed_and_ordered_ones(void)
     EXPECT_EQUAL(torn_vectors(".release.sys", ".acquire.sys", 2), 0);
 }
 
+static void so_are_values_of_128_bits(void)
+{
+    EXPECT_EQUAL(torn_values(".relaxed.gpu", ".relaxed.gpu"), 0);
+    EXPECT_EQUAL(torn_values(".release.gpu", ".acquire.gpu"), 0);
+    EXPECT_EQUAL(torn_values(".volatile", ".volatile"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ALONE(start, volatile_vectors_are_seen_as_a_whole),
         ALONE(start, so_are_relaxed_and_ordered_ones),
+        ALONE(start, so_are_values_of_128_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
