@@ -7,8 +7,7 @@
 
 static struct operand of_reg(struct reg *r) { return (struct operand){ .kind = OPERAND_reg, .reg = r }; }
 
-/* Loads r from the variable, or stores what o says to it. */
-static void transfer(struct parser *p, const struct instr *like, bool load, struct var *v, struct operand o)
+static struct instr access(const struct instr *like, bool load, struct var *v, struct operand o)
 {
     struct instr i = { .op = load ? OP_ld : OP_st,
                        .text = load ? "ld.param" : "st.param",
@@ -20,11 +19,38 @@ static void transfer(struct parser *p, const struct instr *like, bool load, stru
     struct operand address = { .kind = OPERAND_address, .var = v };
     i.ops[0] = load ? o : address;
     i.ops[1] = load ? address : o;
+    return i;
+}
+
+/* Loads r from the variable, or stores what o says to it. */
+static void transfer(struct parser *p, const struct instr *like, bool load, struct var *v, struct operand o)
+{
+    struct instr i = access(like, load, v, o);
     if (load) {
         i.guard = like->guard;
         i.guard_negated = like->guard_negated;
     }
     code_add(p, &i);
+}
+
+/* Of the same size and alignment, as a call that may be under a guard. */
+static void move(struct parser *p, const struct instr *call, struct var *from, struct var *to)
+{
+    static const enum ptx_type types[] = { [1] = T_b8, [2] = T_b16, [4] = T_b32, [8] = T_b64 };
+    const unsigned step = from->align < 8 ? from->align : 8;
+    unsigned n = 0;
+    for (uint64_t at = 0; at < from->size; at += n) {
+        for (n = step; n > from->size - at;) n /= 2;
+        struct reg *r = reg_new(p, "", types[n]);
+        for (int store = 0; store < 2; store++) {
+            struct instr i = access(call, !store, store ? to : from, of_reg(r));
+            i.types[0] = types[n];
+            i.ops[!store].offset = (int64_t)at;
+            i.guard = call->guard;
+            i.guard_negated = call->guard_negated;
+            code_add(p, &i);
+        }
+    }
 }
 
 void registers_begin(struct parser *p, struct func *f)
@@ -79,9 +105,16 @@ static bool is_as_declared(const struct operand *o, const struct var *formal)
     return formal->stride ? v->size == formal->size || !formal->size : alike(v->type, formal->type);
 }
 
-/* Gives each operand of the list that is no variable one; what it was goes to was[]. */
-static void replace(struct parser *p, struct operand *list, const struct var *formal, uint32_t count,
-                    struct operand *was)
+static bool is_among(const struct operand *list, const struct var *v)
+{
+    for (uint32_t k = 0; list && k < list->count; k++)
+        if (list->elements[k].kind == OPERAND_var && list->elements[k].var == v) return true;
+    return false;
+}
+
+/* Gives each operand of the list that is no variable, or one of others, a variable; what it was goes to was[]. */
+static void replace(struct parser *p, struct operand *list, const struct operand *others, const struct var *formal,
+                    uint32_t count, struct operand *was)
 {
     if (!list || list->count != count) return; /* who expands or emits the call says so */
     for (uint32_t k = 0; k < count && !p->unchecked; k++)
@@ -90,7 +123,7 @@ static void replace(struct parser *p, struct operand *list, const struct var *fo
     for (uint32_t k = 0; k < count; k++) {
         struct operand *o = &list->elements[k];
         was[k] = *o;
-        if (o->kind == OPERAND_var && o->var->space == SPACE_param) continue;
+        if (o->kind == OPERAND_var && o->var->space == SPACE_param && !is_among(others, o->var)) continue;
         *o = (struct operand){ .kind = OPERAND_var, .var = variable_like(p, &formal[k]) };
     }
 }
@@ -116,8 +149,8 @@ void parsed_call(struct parser *p, struct instr *call)
     }
     struct operand *in = arena_alloc((sig->nparams + 1ul) * sizeof *in),
                    *out = arena_alloc((sig->nrets + 1ul) * sizeof *out);
-    replace(p, args, sig->params, sig->nparams, in);
-    replace(p, rets, sig->rets, sig->nrets, out);
+    replace(p, args, NULL, sig->params, sig->nparams, in);
+    replace(p, rets, args, sig->rets, sig->nrets, out);
     for (uint32_t k = 0; args && args->count == sig->nparams && k < args->count; k++)
         if (in[k].kind != OPERAND_var || in[k].var != args->elements[k].var)
             transfer(p, call, false, args->elements[k].var, in[k]);
@@ -125,6 +158,8 @@ void parsed_call(struct parser *p, struct instr *call)
     for (uint32_t k = 0; rets && rets->count == sig->nrets && k < rets->count; k++)
         if (out[k].kind == OPERAND_reg)
             transfer(p, call, true, rets->elements[k].var, out[k]);
-        else if (out[k].kind != OPERAND_sink && (out[k].kind != OPERAND_var || out[k].var != rets->elements[k].var))
+        else if (out[k].kind == OPERAND_var && out[k].var->space == SPACE_param) {
+            if (out[k].var != rets->elements[k].var) move(p, call, rets->elements[k].var, out[k].var);
+        } else if (out[k].kind != OPERAND_sink)
             fatal_at(EXIT_INVALID_PTX, call->line, "a result goes to a register or a .param variable");
 }

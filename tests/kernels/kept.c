@@ -2,7 +2,7 @@
  * call. */
 #include "../child.h"
 
-#include <string.h>
+#include <stdio.h>
 
 enum { THREADS = 32 };
 
@@ -61,12 +61,35 @@ static void local_variables_are_aligned_in_every_thread(void **state)
     for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(out[t], 2 * t);
 }
 
+/* The function writes its result before it reads its parameter. */
+static void one_variable_may_be_argument_and_result(void **state)
+{
+    (void)state;
+    static const char *const waits[] = { "", "bar.sync 0;" };
+    char text[2048];
+    uint32_t out[THREADS];
+    for (int k = 0; k < 2; k++) {
+        snprintf(text, sizeof text, "%s%s%s%s", HEADER
+                 ".func (.param .align 4 .b8 o[10]) f(.param .align 4 .b8 i[10])\n{\n.reg .b32 %t<3>; .reg .b16 %h;\n"
+                 "mov.u32 %t0, 100; st.param.b32 [o], %t0; st.param.b32 [o+4], %t0; st.param.b16 [o+8], 7;\n", waits[k],
+                 "ld.param.b32 %t1, [i]; ld.param.b16 %h, [i+8]; cvt.u32.u16 %t2, %h; add.u32 %t0, %t0, %t1;\n"
+                 "add.u32 %t0, %t0, %t2; st.param.b32 [o], %t0; ret;\n}\n",
+                 KERNEL("setp.ne.u32 %p1, %r0, 9; .reg .b16 %h; .param .align 4 .b8 q[10];\n"
+                        "st.param.b32 [q], %r0; st.param.b32 [q+4], 1; st.param.b16 [q+8], 5; @%p1 call (q), f, (q);\n"
+                        "ld.param.b32 %r1, [q]; ld.param.b32 %r2, [q+4]; add.u32 %r1, %r1, %r2;\n"
+                        "ld.param.b16 %h, [q+8]; cvt.u32.u16 %r2, %h; add.u32 %r1, %r1, %r2;\n"));
+        run(text, out);
+        for (uint32_t t = 0; t < THREADS; t++) assert_int_equal(out[t], t == 9 ? 9 + 1 + 5 : 105 + t + 100 + 7);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sum_carries_into_what_follows_a_barrier),
         cmocka_unit_test(a_carry_that_a_guard_leaves_alone_stays),
         cmocka_unit_test(local_variables_are_aligned_in_every_thread),
+        cmocka_unit_test(one_variable_may_be_argument_and_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
