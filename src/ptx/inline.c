@@ -22,7 +22,7 @@ static bool mark_looking(struct module_ir *m)
                 const struct instr *i = &f->code[k];
                 const struct func *g = callee(i);
                 f->looks =
-                    is_sync_load(i) || reads_clock(i) || (g && g->looks) || (i->op == OP_call && !g && others_look);
+                    looks_at_memory(i) || reads_clock(i) || (g && g->looks) || (i->op == OP_call && !g && others_look);
                 changed |= f->looks;
             }
             others_look |= f->looks && f->address_taken;

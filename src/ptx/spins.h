@@ -9,8 +9,11 @@
 
 /* What a thread may look at again and again until another has written it. */
 bool is_sync_load(const struct instr *i);
+/* Such a load, or one that says that it is to read what is in memory by then. */
+bool looks_at_memory(const struct instr *i);
 bool reads_clock(const struct instr *i);
-/* Marks instr.yield on the back edges of loops that may spin; true if there is one. Which functions look is known;
+/* Marks instr.yield on the back edges of loops that may spin, which it makes branches where they are none; true if there
+ * is one. f ends in an instruction that leaves it. Which functions look is known;
  * others_look: one whose address is taken does. */
 bool mark_spins(struct func *f, bool others_look);
 
