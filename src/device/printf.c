@@ -5,20 +5,35 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 8192 };
 struct output {
-    char text[LONGEST];
-    size_t size;
+    char *text; /* own, or what is allocated */
+    size_t size, room;
+    bool failed; /* there is no room for it */
+    char own[1024];
 };
 struct arguments {
     const char *next;
 };
 
+/* For so many bytes more, and a NUL. What is longer than all that is kept for the host will not be shown. */
+static bool make_room(struct output *o, size_t size)
+{
+    size_t want = o->size + size + 1;
+    if (want <= o->room) return true;
+    char *text = want > control->printf_size ? NULL : realloc(o->text == o->own ? NULL : o->text, want += want / 2);
+    if (!text) return !(o->failed = true);
+    if (o->text == o->own) memcpy(text, o->own, o->size);
+    o->text = text;
+    o->room = want;
+    return true;
+}
+
 static void add(struct output *o, const char *text, size_t size)
 {
-    if (size > sizeof o->text - o->size) size = sizeof o->text - o->size;
+    if (!make_room(o, size)) return;
     memcpy(o->text + o->size, text, size);
     o->size += size;
 }
@@ -32,12 +47,14 @@ static uint64_t take(struct arguments *a, unsigned bytes)
     return v;
 }
 
-/* "%-08.3" of a conversion; stars are replaced by their values. */
+/* "%-08.3" of a conversion; a star is replaced by its value. NULL: there is one for the precision, of which no GPU makes
+ * a conversion (observed on H200). */
 static const char *flags_and_widths(const char *f, struct arguments *a, char *spec, size_t room)
 {
     size_t n = 0;
     spec[n++] = '%';
     for (f++; *f && strchr("-+ #0123456789.*", *f); f++) {
+        if (*f == '.' && f[1] == '*') return NULL;
         if (*f == '*')
             n += (size_t)snprintf(spec + n, room - n, "%d", (int)take(a, 4));
         else if (n < room - 24)
@@ -95,19 +112,38 @@ static int format(char *spec, char letter, struct arguments *a, unsigned bytes, 
     }
 }
 
+static void add_formatted(struct output *o, char *spec, char letter, struct arguments *a, unsigned bytes, unsigned shown)
+{
+    const struct arguments before = *a;
+    const size_t kept = strlen(spec), room = o->room - o->size;
+    int n = format(spec, letter, a, bytes, shown, o->text + o->size, room);
+    if (n >= 0 && (size_t)n >= room) {
+        if (!make_room(o, (size_t)n)) return;
+        *a = before;
+        spec[kept] = 0;
+        n = format(spec, letter, a, bytes, shown, o->text + o->size, o->room - o->size);
+    }
+    if (n > 0) o->size += (size_t)n;
+}
+
 static const char *conversion(const char *f, struct arguments *a, struct output *o)
 {
-    char spec[64], text[1024];
+    char spec[64];
     unsigned bytes, shown;
+    const struct arguments before = *a;
+    const char *percent = f;
     f = flags_and_widths(f, a, spec, sizeof spec - 8);
+    if (!f) {
+        *a = before;
+        add(o, percent, 1);
+        return percent + 1;
+    }
     f = lengths(f, &bytes, &shown);
     if (!*f) return f;
-    if (strchr("diuxXocpsfFeEgGaA", *f)) {
-        int n = format(spec, *f, a, bytes, shown, text, sizeof text);
-        add(o, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-    } else {
+    if (strchr("diuxXocpsfFeEgGaA", *f))
+        add_formatted(o, spec, *f, a, bytes, shown);
+    else
         add(o, f, 1); /* a percent sign, or what is no conversion */
-    }
     return f + 1;
 }
 
@@ -129,11 +165,15 @@ static void append(const struct output *o)
 
 uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args)
 {
-    struct output o = { .size = 0 };
+    struct output o;
     struct arguments a = { (const char *)args };
     uint32_t count = 0;
     (void)b;
     if (!format) return (uint32_t)-1;
+    o.text = o.own;
+    o.size = 0;
+    o.room = sizeof o.own;
+    o.failed = false;
     for (const char *f = (const char *)format; *f;) {
         const char *percent = strchrnul(f, '%');
         add(&o, f, (size_t)(percent - f));
@@ -142,6 +182,7 @@ uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args)
         count += f[1] != '%';
         f = conversion(f, &a, &o);
     }
-    if (!mute) append(&o);
+    if (!mute && !o.failed) append(&o);
+    if (o.text != o.own) free(o.text);
     return count;
 }
