@@ -1,11 +1,15 @@
-/* What a forked child gets of registered memory: private copies, which its
- * handler makes while the parent waits; see registered.h. Until then heap and
- * data of the child may be the parent's pages, so the handler does nothing but
- * system calls and copies. The stack of the thread that forks is made private
- * before, and the parent's shared with devices again afterwards. */
+/* What a forked child gets of registered memory: private copies; see registered.h.
+ * While it is made and copies, all of that is set apart in the parent, too: the
+ * child's C library, the system and handlers of the program's store to it before
+ * our handler is called, and other threads of the parent while it copies. The
+ * parent's pages are devices' again once the child has its own.
+ *
+ * The stack on which the child copies it cannot replace: there it has copies of
+ * the pages in place. */
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "context/context.h"
 #include "ordinary/registered.h"
 #include "ordinary/registration.h"
 #include "ordinary/replace.h"
@@ -18,47 +22,61 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS = 8 }; /* that are needed at a time, and then some */
+enum { DESCRIPTORS = 8 /* that are needed at a time, and then some */, TRIES = 4, DEEP = 64 << 10 /* calls of ours */ };
 
 static int done[2] = { -1, -1 }; /* the child closes it when it has its copies */
 
-static bool on_my_stack(const struct piece *p)
+/* What is set apart until the fork is over. */
+static struct apart {
+    struct region r;
+    char *was; /* NULL, or its bytes then: a device may change some beside those that the program does */
+} *apart;
+static size_t count;
+static uint64_t copied; /* FORK_COPIES at most */
+
+static bool devices_write(void)
 {
-    pthread_attr_t attributes;
-    void *stack = NULL;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes)) return false;
-    pthread_attr_getstack(&attributes, &stack, &size);
-    pthread_attr_destroy(&attributes);
-    /* of the main thread's stack that tells the part above a registered page alone */
-    uint64_t top = (uint64_t)stack + size, here = page_down((uint64_t)&attributes);
-    return p->va < top && p->va + p->size > (here < (uint64_t)stack ? here : (uint64_t)stack);
+    for (int d = 0; d < device_count; d++)
+        if (devices[d].processor && processor_busy(devices[d].processor)) return true;
+    return false;
 }
 
-/* The application may have unmapped it, or mapped something else there. */
-static bool intact(const struct piece *p)
+static char *room_for(size_t size)
+{
+    if (copied + size > FORK_COPIES || !devices_write()) return NULL;
+    char *room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return NULL;
+    madvise(room, size, MADV_DONTFORK);
+    copied += size;
+    return room;
+}
+
+static void set_apart(struct apart *a)
+{
+    const size_t size = a->r.end - a->r.start;
+    a->was = room_for(size);
+    if (a->was && !registration_copy_apart(&a->r, a->was)) return;
+    if (a->was) munmap(a->was, size);
+    a->was = NULL;
+    if (!registration_set_apart(&a->r))
+        fl_log(FL_LOG_ERROR, "0x%llx, which is registered, cannot be kept from a forked child: both have the same pages",
+               (unsigned long long)a->r.start);
+}
+
+static void set_all_apart(void)
 {
     struct region *list;
-    size_t count;
-    uint64_t at = p->va;
-    if (regions_of(p->va, p->va + p->size, &list, &count)) return false;
-    for (size_t k = 0; k < count && list[k].start == at && registration_shows(&list[k]) && list[k].prot & PROT_READ;
-         k++)
-        at = list[k].end;
+    size_t n;
+    copied = count = 0;
+    apart = NULL;
+    if (!registration_above(0) || regions_of(0, UINT64_MAX, &list, &n)) return;
+    apart = calloc(n ? n : 1, sizeof *apart);
+    for (size_t k = 0; k < n && apart; k++) {
+        if (!registration_shows(&list[k])) continue;
+        apart[count].r = list[k];
+        set_apart(&apart[count++]);
+    }
     free(list);
-    return at == p->va + p->size;
-}
-
-static void for_each(void (*f)(struct piece *p))
-{
-    for (struct registration *g = registration_above(0); g; g = registration_next(g))
-        for (size_t k = 0; k < g->count; k++) f(&g->pieces[k]);
-}
-
-static void decide(struct piece *p)
-{
-    p->fork = p->file || !intact(p) ? FORK_LEAVE : on_my_stack(p) ? FORK_STACK : FORK_COPY;
-    if (p->fork == FORK_STACK) registration_unshare(p->va, p->va + p->size);
 }
 
 /* A program may have used up what it may have of descriptors. Without any it could not be seen what to copy, and the child
@@ -116,14 +134,17 @@ static void prepare(void)
         if (g->adopted) registration_drop(g);
     }
     if (!registration_above(0) || pipe2(done, O_CLOEXEC)) done[0] = done[1] = -1;
-    for_each(decide);
+    set_all_apart();
 }
 
-static void share_stack(struct piece *p)
+static void rejoin(const struct apart *a)
 {
-    if (p->fork == FORK_STACK && registration_share(p))
-        fl_log(FL_LOG_ERROR, "no memory to share the stack at 0x%llx with devices again after a fork",
-               (unsigned long long)p->va);
+    CUresult e = CUDA_ERROR_NOT_READY;
+    for (int tries = 0; tries < TRIES && e == CUDA_ERROR_NOT_READY; tries++) e = registration_rejoin(&a->r, a->was);
+    if (e)
+        fl_log(FL_LOG_ERROR, "0x%llx, which is registered, cannot be shared with devices again after a fork",
+               (unsigned long long)a->r.start);
+    if (a->was) munmap(a->was, a->r.end - a->r.start);
 }
 
 static void in_parent(void)
@@ -135,7 +156,8 @@ static void in_parent(void)
             ;
         close(done[0]);
     }
-    for_each(share_stack);
+    for (size_t k = 0; k < count; k++) rejoin(&apart[k]);
+    free(apart);
     restore_limit();
     hold_descriptors();
     const int before = cancel;
@@ -143,35 +165,57 @@ static void in_parent(void)
     cancel_restore(before);
 }
 
-static uint64_t copied;
-
-static void copy(struct piece *p)
+/* The pages themselves become private. */
+static void copy_in_place(const struct region *r)
 {
-    char *with = MAP_FAILED;
-    if (p->fork != FORK_COPY) return;
-    if (copied + p->size <= FORK_COPIES)
-        with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (with == MAP_FAILED) {
-        mmap((void *)p->va, p->size, p->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, registrations_descriptor(),
-             (off_t)p->va);
-        return;
+    char *p = (char *)r->start;
+    const size_t size = r->end - r->start;
+    if (r->prot != (PROT_READ | PROT_WRITE)) mprotect(p, size, PROT_READ | PROT_WRITE);
+    for (size_t at = 0; at < size; at += PAGE_BYTES) __atomic_fetch_add(p + at, 0, __ATOMIC_RELAXED);
+    if (r->prot != (PROT_READ | PROT_WRITE)) mprotect(p, size, r->prot);
+}
+
+/* Memory of no file, so that what is given back of it (madvise) is zeros. */
+static void copy(const struct region *r)
+{
+    char *p = (char *)r->start;
+    const size_t size = r->end - r->start;
+    char *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (with == MAP_FAILED) return;
+    if (!(r->prot & PROT_READ)) mprotect(p, size, PROT_READ);
+    pages_copy(with, r->start, size);
+    mprotect(with, size, r->prot);
+    if (mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, p) == MAP_FAILED) munmap(with, size);
+}
+
+/* What other threads have changed since is left as it is. */
+static void copy_all(void)
+{
+    uint64_t here = (uint64_t)&here;
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    copied = 0;
+    for (size_t k = 0; k < count && maps >= 0; k++) {
+        struct region now = apart[k].r;
+        now.shared = false;
+        if ((copied += now.end - now.start) > FORK_COPIES || !regions_are(maps, &now)) continue;
+        if (now.start < here + PAGE_BYTES && now.end > here - DEEP)
+            copy_in_place(&now);
+        else
+            copy(&now);
     }
-    pages_copy(with, p->va, p->size);
-    mprotect(with, p->size, p->prot);
-    mremap(with, p->size, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)p->va);
-    copied += p->size;
+    if (maps >= 0) close(maps);
 }
 
 static void in_child(void)
 {
-    copied = 0;
-    for_each(copy);
+    copy_all();
     if (done[0] >= 0) {
         close(done[0]);
         close(done[1]);
     }
     restore_limit();
     free_descriptors();
+    free(apart);
     registrations_clear();
     pthread_mutex_init(&registrations_lock, NULL);
     cancel_restore(cancel);

@@ -59,8 +59,17 @@ static int for_parts(uint64_t va, uint64_t end, part_action *f)
     return error;
 }
 
+/* While the program forks they are apart: no byte of the file's may change, which the child is to get. Those that cannot be
+ * stored to keep what they have. */
+static void give_back_apart(const struct region *r)
+{
+    if (!(r->prot & PROT_WRITE)) return;
+    for (uint64_t at = r->start; at < r->end; at += sizeof(uint64_t)) *(volatile uint64_t *)at = 0;
+}
+
 static int give_back_replaced(const struct region *r, bool replaced)
 {
+    if (registration_apart(r)) give_back_apart(r);
     if (replaced) give_back(r->offset, r->offset + (r->end - r->start), r->offset != r->start);
     return 0;
 }

@@ -6,8 +6,9 @@
  * share, or that also holds other data of the heap, has one place. Unregistering
  * puts private pages back. Of a shared mapping of a file the devices map the file.
  *
- * fork: the child gets private copies, made while the parent waits; beyond
- * FORK_COPIES bytes it sees the parent's later changes to pages that it has not
+ * fork: the child gets private copies of what there is at that moment, made while
+ * the parent waits; meanwhile devices do not see what the host stores. Beyond
+ * FORK_COPIES bytes the child sees the parent's later changes to pages that it has not
  * itself written. A child made by clone or _Fork shares the pages with its parent.
  * Page properties set with madvise, mlock or mbind are lost. */
 #ifndef FL_ORDINARY_REGISTERED_H

@@ -20,7 +20,6 @@ struct piece {
     uint64_t offset;               /* in either file */
     bool here;                     /* the pages are ours now, because of this registration or another */
     bool main_stack;               /* of the main thread, which grows */
-    enum { FORK_COPY, FORK_STACK, FORK_LEAVE } fork; /* what becomes of it in the fork that is going on */
 };
 
 struct registration {
@@ -74,6 +73,16 @@ const struct backing *registrations_backing(void);
 /* The region shows replaced pages, at their place or (moved by the application) elsewhere. */
 bool registration_shows(const struct region *r);
 bool registration_in_place(const struct region *r);
+/* For a fork a region that shows replaced pages is set apart: it shows them still, but what is stored there is nobody
+ * else's, until they are rejoined. False: it has changed, or the system will not. */
+bool registration_set_apart(const struct region *r);
+/* The same, and `was` gets the bytes that it has from then on. As pages_replace. */
+CUresult registration_copy_apart(const struct region *r, char *was);
+/* It is. */
+bool registration_apart(const struct region *r);
+/* What still is apart of it shows the pages as before, with what was stored there meanwhile: whole pages or, if it is known
+ * what was there before, the bytes that have changed. As pages_replace. */
+CUresult registration_rejoin(const struct region *r, char *was);
 /* It shows p's file as p does. */
 bool registration_shows_file(const struct region *r, const struct piece *p);
 /* Some of those that belong to [start, end). */

@@ -5,10 +5,12 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "context/context.h"
+#include "ordinary/joiners.h"
 #include "ordinary/origins.h"
 #include "ordinary/replace.h"
 #include "processor/mmu.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,11 +53,17 @@ CUresult registrations_open(void)
     return CUDA_SUCCESS;
 }
 
+static bool is_of_pages(const struct region *r)
+{
+    return r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27);
+}
+
 bool registration_shows(const struct region *r)
 {
-    return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27) &&
-           !mmu_ordinary_scratch(r->start);
+    return r->shared && is_of_pages(r) && !mmu_ordinary_scratch(r->start);
 }
+
+bool registration_apart(const struct region *r) { return !r->shared && is_of_pages(r); }
 
 bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
 {
@@ -151,7 +159,7 @@ static CUresult share(struct piece *p, bool thinly)
     }
     keep_stack_growing(p);
     CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot,
-                               (struct page_file){ pages.backing.fd, p->va, true, thinly });
+                               (struct page_file){ .fd = pages.backing.fd, .offset = p->va, .new = true, .thin = thinly });
     p->here = !r;
     return r;
 }
@@ -209,7 +217,7 @@ static CUresult make_private(const struct region *r, uint64_t size, const struct
                       o->file ? (off_t)o->offset : 0);
     if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     return pages_replace(r->start, size, with, r->prot, r->prot,
-                         (struct page_file){ pages.backing.fd, r->offset, false, false });
+                         (struct page_file){ .fd = pages.backing.fd, .offset = r->offset });
 }
 
 static CUresult become_private(const struct region *r)
@@ -247,6 +255,54 @@ void registration_unshare(uint64_t va, uint64_t end)
     if (kept || shown(va, end)) return;
     origins_forget(va, end);
     backing_discard(&pages.backing, va, end - va);
+}
+
+/* ---- forks */
+
+bool registration_set_apart(const struct region *r)
+{
+    const uint64_t size = r->end - r->start;
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool done = maps >= 0 && regions_are(maps, r) &&
+                mmap((void *)r->start, size, r->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pages.backing.fd,
+                     (off_t)r->offset) != MAP_FAILED;
+    if (maps >= 0) close(maps);
+    if (done) joiners_look_again(r->start, size);
+    return done;
+}
+
+CUresult registration_copy_apart(const struct region *r, char *was)
+{
+    const uint64_t size = r->end - r->start;
+    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, pages.backing.fd, (off_t)r->offset);
+    if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    return pages_replace(r->start, size, with, r->prot, r->prot,
+                         (struct page_file){ .fd = pages.backing.fd, .offset = r->offset, .was = was });
+}
+
+static CUresult rejoin(const struct region *r, char *was)
+{
+    const uint64_t size = r->end - r->start;
+    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, pages.backing.fd, (off_t)r->offset);
+    if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    return pages_replace(
+        r->start, size, with, r->prot, r->prot,
+        (struct page_file){ .fd = pages.backing.fd, .offset = r->offset, .new = true, .same = true, .was = was });
+}
+
+CUresult registration_rejoin(const struct region *r, char *was)
+{
+    struct region *list;
+    size_t count;
+    CUresult result = regions_of(r->start, r->end, &list, &count);
+    if (result) return result;
+    for (size_t k = 0; k < count; k++) {
+        if (!registration_apart(&list[k])) continue;
+        CUresult e = rejoin(&list[k], was ? was + (list[k].start - r->start) : NULL);
+        if (e) result = e;
+    }
+    free(list);
+    return result;
 }
 
 bool registration_rescue(const struct region *r) { return !become_private(r); }

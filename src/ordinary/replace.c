@@ -27,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { STACK = 1 << 20, PIECE = 4 << 20 };
@@ -83,24 +84,34 @@ void pages_copy(char *to, uint64_t from, uint64_t size)
 #endif
 }
 
-/* Which of the old pages have bytes, in memory or swapped out. */
-static void look(uint64_t va, uint64_t size, unsigned char *there)
+static const uint64_t present = 1ull << 63, swapped = 1ull << 62, of_file = 1ull << 61; /* in /proc/self/pagemap */
+
+/* Marks which of the old pages have bytes, in one of the ways of `how`; same: of their own. */
+static void mark(uint64_t va, uint64_t size, uint64_t how, bool same, unsigned char *there)
 {
     static uint64_t entry[PIECE / PAGE_BYTES];
-    static const uint64_t present = 1ull << 63, swapped = 1ull << 62;
     size_t bytes = size / PAGE_BYTES * sizeof *entry;
     int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     bool known = fd >= 0 && pread(fd, entry, bytes, (off_t)(va / PAGE_BYTES * sizeof *entry)) == (ssize_t)bytes;
     if (fd >= 0) close(fd);
-    for (uint64_t k = 0; k < size / PAGE_BYTES; k++) there[k] = !known || entry[k] & (present | swapped);
+    for (uint64_t k = 0; k < size / PAGE_BYTES; k++)
+        there[k] |= !known || (entry[k] & how && !(same && entry[k] & of_file));
 }
 
-/* Some may have been touched until all was protected. */
-static void look_again(uint64_t va, uint64_t size, unsigned char *there)
+static void look(const struct job *j, unsigned char *there)
+{
+    memset(there, !j->file.thin && !j->file.same, PIECE / PAGE_BYTES);
+    if (j->file.thin || j->file.same) mark(j->va, j->size, present | swapped, j->file.same, there);
+}
+
+/* Some may have been touched until all was protected. What a userfaultfd protects without there being anything looks like
+ * something swapped out. */
+static void look_again(const struct job *j, bool by_uffd, unsigned char *there)
 {
     static unsigned char now[PIECE / PAGE_BYTES];
-    if (mincore((void *)va, size, now)) return;
-    for (uint64_t k = 0; k < size / PAGE_BYTES; k++) there[k] |= now[k] & 1;
+    if (j->file.same) mark(j->va, j->size, by_uffd ? present : present | swapped, true, there);
+    if (!j->file.thin || mincore((void *)j->va, j->size, now)) return;
+    for (uint64_t k = 0; k < j->size / PAGE_BYTES; k++) there[k] |= now[k] & 1;
 }
 
 /* Calls f for each run of pages that are there. */
@@ -136,6 +147,39 @@ static bool copy(const struct job *j, uint64_t at, uint64_t size)
     return true;
 }
 
+static bool copy_twice(const struct job *j, uint64_t at, uint64_t size)
+{
+    if (!copy(j, at, size)) return false;
+    pages_copy(j->file.was + at, (uint64_t)j->with + at, size);
+    return true;
+}
+
+static bool put(int fd, const char *bytes, size_t size, uint64_t offset)
+{
+    for (size_t done = 0; done < size;) {
+        long n = syscall(SYS_pwrite64, fd, bytes + done, size - done, offset + done);
+        if (n <= 0 && errno != EINTR) return false;
+        if (n > 0) done += (size_t)n;
+    }
+    return true;
+}
+
+/* What the old pages have not had before; the other bytes may be newer in the file. */
+static bool copy_changed(const struct job *j, uint64_t at, uint64_t size)
+{
+    static char now[PAGE_BYTES];
+    for (uint64_t end = at + size; at < end; at += PAGE_BYTES) {
+        const char *was = j->file.was + at;
+        struct iovec to = { now, sizeof now }, from = { (void *)(j->va + at), sizeof now };
+        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof now) return copy(j, at, end - at);
+        for (size_t k = 0, run; k < sizeof now; k += run ? run : 1) {
+            for (run = 0; k + run < sizeof now && now[k + run] != was[k + run]; run++) {}
+            if (run && !put(j->file.fd, now + k, run, j->file.offset + at + k)) return false;
+        }
+    }
+    return true;
+}
+
 static _Atomic unsigned turns; /* odd: some are being replaced */
 
 unsigned pages_replaced(void)
@@ -166,8 +210,8 @@ static CUresult replace(const struct job *j, unsigned char *there, int maps, ino
     if (r) return r;
     atomic_fetch_add(&turns, 1);
     r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (j->file.thin) look_again(j->va, j->size, there);
-    if (!for_runs(j, j->size, there, copy))
+    look_again(j, by_uffd, there);
+    if (!for_runs(j, j->size, there, !j->file.was ? copy : j->file.same ? copy_changed : copy_twice))
         r = errno == EFAULT ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
     else if (j->prot != (PROT_READ | PROT_WRITE) && mprotect(j->with, j->size, j->prot))
         r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -199,9 +243,9 @@ static void *run(void *arg)
         j.va += at;
         j.with += at;
         j.file.offset += at;
+        if (j.file.was) j.file.was += at;
         j.size = all.size - at < PIECE ? all.size - at : PIECE;
-        memset(there, 1, sizeof there);
-        if (j.file.thin) look(j.va, j.size, there);
+        look(&j, there);
         /* memory is found before anybody has to wait for it */
         all.result = CUDA_ERROR_OUT_OF_MEMORY;
         if (for_runs(&j, j.size, there, populate)) all.result = replace(&j, there, maps, file.st_ino);

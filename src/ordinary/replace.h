@@ -12,6 +12,8 @@ struct page_file {
     uint64_t offset;               /* of the first page */
     bool new;                      /* it is the new pages: they have no bytes yet, nor memory */
     bool thin;                     /* those that need none, as the old ones have none, get none */
+    bool same;                     /* both show it, the old ones privately: the new have all bytes but those stored there, */
+    char *was;                     /* which, if this is known, are those that the old pages had not at first; not same: gets the bytes */
 };
 
 /* [va, va+size), which is mapped and may be read, becomes the writable private or
