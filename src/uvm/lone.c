@@ -183,9 +183,12 @@ static CUresult decide(struct lone *t, unsigned p, bool last)
         read_entries(p, list, n, true);
         return r;
     }
-    unsigned body = n < BODY && n > PAIR ? PAIR : n;
-    CUresult r = decide_loads(t, p, list, body, n == PAIR && list[0].access == ACCESS_READ ? last_pair : loads);
-    return r || body == n ? r : decide_loads(t, p, list + body, n - body, loads);
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0, body; k < n && !r; k += body) {
+        body = n - k >= BODY ? BODY : n - k > PAIR ? PAIR : n - k;
+        r = decide_loads(t, p, list + k, body, !k && n == PAIR && list[0].access == ACCESS_READ ? last_pair : loads);
+    }
+    return r;
 }
 
 /* Whether what is held has to be decided before this access can be: of what is close, whether the loop has ended was to
@@ -223,7 +226,9 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
 /* An access that did not fault. */
 static CUresult pass(struct lone *t, unsigned p, struct visit a)
 {
-    CUresult r = another_batch(t, a.awaited) ? decide(t, p, false) : CUDA_SUCCESS;
+    CUresult r = CUDA_SUCCESS;
+    /* others may hold some while pages that thrash are waited for */
+    while (!r && another_batch(t, a.awaited)) r = decide(t, p, false);
     if (r) return r;
     if (a.awaited || t->n) return hold(t, p, a);
     retire_walks(t, p, t->stores);
