@@ -105,19 +105,22 @@ static CUresult check_shared(const struct request *q)
                : CUDA_SUCCESS;
 }
 
-static CUresult check_cooperative(const struct request *q, const struct limits *limits)
+/* How many blocks the device has at once; all of a cooperative grid must be among them. */
+static CUresult check_resident(struct request *q, const struct limits *limits)
 {
-    const struct launch *l = &q->launch;
+    struct launch *l = &q->launch;
+    const uint64_t plane = (uint64_t)l->grid[0] * l->grid[1];
     int blocks = 0;
-    if (!l->cooperative) return CUDA_SUCCESS;
+    if (!l->cooperative && plane * l->grid[2] <= RESIDENT_FEW) return CUDA_SUCCESS;
     CUresult r = function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]),
                                     (size_t)(int)l->dynamic_shared, &blocks);
     if (r) return r;
     const struct green *g = stream_green(q->stream);
     const unsigned sms = g ? sm_count(&g->sms) : limits->multiprocessors;
-    uint64_t plane = (uint64_t)l->grid[0] * l->grid[1],
-             most = l->explicit_cluster ? cluster_blocks((int)sms, blocks, l->cluster) : (uint64_t)blocks * sms;
-    return plane > most || plane * l->grid[2] > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+    const uint64_t most = l->explicit_cluster ? cluster_blocks((int)sms, blocks, l->cluster) : (uint64_t)blocks * sms;
+    l->resident = (uint32_t)most;
+    return l->cooperative && (plane > most || plane * l->grid[2] > most) ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                                                         : CUDA_SUCCESS;
 }
 
 /* ---- attributes */
@@ -229,7 +232,7 @@ CUresult launch_request_check(struct request *q)
     for (unsigned i = 0; i < q->attribute_count && !r; i++) r = apply(q, &q->attributes[i]);
     q->attribute_refused = r != CUDA_SUCCESS;
     if (r || (r = check_grid(q, &limits)) || (r = check_cluster(q))) return r;
-    return (r = check_cooperative(q, &limits)) ? r : check_shared(q);
+    return (r = check_resident(q, &limits)) ? r : check_shared(q);
 }
 
 CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)

@@ -1,5 +1,4 @@
-/* Barriers of one block: who has arrived at each of the sixteen, and when a
- * barrier is complete. Which threads run then is decided in block.c. */
+/* Barriers of one block: who has arrived at each, and when one is complete. Which threads run then is decided in block.c. */
 #include "device/cluster.h"
 
 #include <string.h>
@@ -21,7 +20,7 @@ bool barrier_uniform(struct frame *f, const struct fl_image_segment *s)
     struct fl_block *b = &f->b;
     uint32_t n = f->live, ones = 0;
     if (s->op == FL_BAR_CLUSTER) return cluster_passes(f);
-    if (s->op == FL_BAR_ARRIVE || !(s->flags & FL_SEG_IMM1) || (s->imm1 && s->imm1 != n)) return false;
+    if (s->op == FL_BAR_ARRIVE || !(s->flags & FL_SEG_IMM1) || (s->imm1 && s->imm1 != ((n + 31) & ~31u))) return false;
     if (!(s->flags & FL_SEG_IMM0) && !same_values(b->op_a, n)) return false;
     if (f->barriers[number_of(f, s, 0)].arrived) return false;
     if (s->op == FL_BAR_SYNC) return true;
@@ -31,56 +30,126 @@ bool barrier_uniform(struct frame *f, const struct fl_image_segment *s)
     return true;
 }
 
-static void arrive_one(struct frame *f, const struct fl_image_segment *s, uint32_t t)
+static uint32_t bits(uint32_t first, uint32_t n) { return (n < 32 ? (1u << n) - 1 : ~0u) << first % 32; }
+
+static uint32_t absent_lanes(const struct frame *f, uint32_t base)
 {
-    struct barrier *bar = &f->barriers[f->arrived_at[t] = (uint8_t)number_of(f, s, t)];
-    bool p = f->b.op_pred[t] != 0;
-    if (!bar->arrived) *bar = (struct barrier){ .all = true, .cluster = s->op == FL_BAR_CLUSTER };
-    bar->arrived++;
-    bar->expected = s->flags & FL_SEG_IMM1 ? s->imm1 : (uint32_t)f->b.op_b[t];
-    bar->ones += p;
-    bar->all &= p;
-    bar->any |= p;
+    uint32_t lanes = 0;
+    for (uint32_t t = base; t < base + 32; t++)
+        lanes |= (uint32_t)(t >= f->b.nthreads || f->status[t] == THREAD_ENDED) << t % 32;
+    return lanes;
 }
 
-void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t first, uint32_t count)
+/* Of one warp, to which these lanes belong that have not been counted. */
+static void count_lanes(struct frame *f, uint32_t number, uint32_t warp, uint32_t lanes)
 {
-    if (s->op == FL_BAR_SYNC && s->flags & FL_SEG_IMM0 && s->flags & FL_SEG_IMM1) {
-        arrive_one(f, s, first);
-        memset(f->arrived_at + first, (int)(s->imm0 & 15), count);
-        f->barriers[s->imm0 & 15].arrived += count - 1;
-        return;
-    }
-    for (uint32_t t = first; t < first + count; t++) arrive_one(f, s, t);
-    if (s->op == FL_BAR_ARRIVE) memset(f->status + first, THREAD_READY, count);
+    f->lanes[number][warp] |= lanes;
+    f->barriers[number].arrived += (uint32_t)__builtin_popcount(lanes);
 }
 
-static bool release(struct frame *f, uint32_t number)
+/* A barrier where threads are counted is complete in the moment in which enough have come: those that come later, even
+ * in the same round, are the first of the next time. */
+static bool release(struct frame *f, uint32_t number, uint8_t status)
 {
     struct fl_block *b = &f->b;
     const struct barrier bar = f->barriers[number];
     bool any = false;
-    for (uint32_t t = 0; t < b->nthreads; t++) {
-        if (f->status[t] != THREAD_AT_BARRIER || f->arrived_at[t] != number) continue;
-        uint8_t op = f->code.segments[b->state[t]].op;
-        if (op != FL_BAR_SYNC && op != FL_BAR_CLUSTER) {
-            b->op_result[t] = bar.ones;
-            b->op_pred[t] = op == FL_BAR_RED_AND ? bar.all : bar.any;
+    for (uint32_t warps = bar.warps; warps; warps &= warps - 1) {
+        uint32_t base = 32 * (uint32_t)__builtin_ctz(warps);
+        for (uint32_t t = base; t < base + 32 && t < b->nthreads; t++) {
+            if (f->status[t] != THREAD_AT_BARRIER || f->arrived_at[t] != number) continue;
+            uint8_t op = f->code.segments[b->state[t]].op;
+            if (op != FL_BAR_SYNC) {
+                b->op_result[t] = bar.ones;
+                b->op_pred[t] = op == FL_BAR_RED_AND ? bar.all : bar.any;
+            }
+            f->status[t] = status;
+            any = true;
         }
-        f->status[t] = THREAD_READY;
-        any = true;
     }
     f->barriers[number] = (struct barrier){ 0 };
     return any;
 }
 
+static void let_go(struct frame *f, uint32_t number)
+{
+    const struct barrier *bar = &f->barriers[number];
+    if (bar->expected && bar->arrived >= bar->expected) f->let_go |= release(f, number, THREAD_LET_GO);
+}
+
+static void note_operands(const struct frame *f, struct barrier *bar, uint32_t first, uint32_t n)
+{
+    for (uint32_t t = first; t < first + n; t++) {
+        bool p = f->b.op_pred[t] != 0;
+        bar->ones += p;
+        bar->all &= p;
+        bar->any |= p;
+    }
+}
+
+/* All at one barrier, and of one warp if they are counted. */
+static void arrive_together(struct frame *f, const struct fl_image_segment *s, uint32_t expected, uint32_t first, uint32_t n)
+{
+    uint32_t number = number_of(f, s, first), warp = first / 32;
+    struct barrier *bar = &f->barriers[number];
+    if (!bar->arrived) *bar = (struct barrier){ .all = true };
+    bar->expected = expected;
+    if (s->op != FL_BAR_SYNC && s->op != FL_BAR_ARRIVE) note_operands(f, bar, first, n);
+    memset(f->arrived_at + first, (int)number, n);
+    memset(f->status + first, s->op == FL_BAR_ARRIVE ? THREAD_READY : THREAD_AT_BARRIER, n);
+    if (!expected) {
+        bar->arrived += n;
+        bar->warps |= bits(warp, (first + n - 1) / 32 - warp + 1);
+        return;
+    }
+    if (!(bar->warps >> warp & 1)) {
+        bar->warps |= 1u << warp;
+        f->lanes[number][warp] = 0;
+        count_lanes(f, number, warp, absent_lanes(f, first & ~31u));
+    }
+    count_lanes(f, number, warp, bits(first, n));
+    let_go(f, number);
+}
+
+void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t first, uint32_t count)
+{
+    if (s->op == FL_BAR_CLUSTER) {
+        memset(f->status + first, THREAD_AT_CLUSTER, count);
+        f->at_cluster += count;
+        return;
+    }
+    for (uint32_t end = first + count, n; first < end; first += n) {
+        uint32_t expected = s->flags & FL_SEG_IMM1 ? s->imm1 : (uint32_t)f->b.op_b[first],
+                 most = expected && end - first > 32 - first % 32 ? 32 - first % 32 : end - first;
+        n = s->flags & FL_SEG_IMM0 ? most : 1;
+        while (n < most && number_of(f, s, first + n) == number_of(f, s, first)) n++;
+        arrive_together(f, s, expected, first, n);
+    }
+}
+
+void barrier_end(struct frame *f, uint32_t first, uint32_t count)
+{
+    for (uint32_t k = 0; k < BARRIERS; k++) {
+        if (!f->barriers[k].arrived || !f->barriers[k].expected) continue;
+        for (uint32_t t = first, n; t < first + count; t += n) {
+            n = first + count - t < 32 - t % 32 ? first + count - t : 32 - t % 32;
+            if (f->barriers[k].warps >> t / 32 & 1) count_lanes(f, k, t / 32, bits(t, n) & ~f->lanes[k][t / 32]);
+        }
+        let_go(f, k);
+    }
+}
+
 bool barrier_release(struct frame *f)
 {
-    bool any = false;
-    for (uint32_t k = 0; k < 16; k++) {
+    bool any = f->let_go;
+    if (f->let_go)
+        for (uint32_t t = 0; t < f->b.nthreads; t++)
+            if (f->status[t] == THREAD_LET_GO) f->status[t] = THREAD_READY;
+    f->let_go = false;
+    if (f->at_cluster) any |= cluster_release(f);
+    for (uint32_t k = 0; k < BARRIERS; k++) {
         const struct barrier *bar = &f->barriers[k];
-        if (!bar->arrived || bar->arrived < (bar->expected ? bar->expected : f->b.nthreads - f->ended)) continue;
-        if (!bar->cluster || cluster_passes(f)) any |= release(f, k);
+        if (bar->arrived && !bar->expected && bar->arrived >= f->b.nthreads - f->ended) any |= release(f, k, THREAD_READY);
     }
     return any;
 }

@@ -1,7 +1,7 @@
 /* The scheduler of one block: runs segments for as many threads at once as it
  * can and decides when a suspension is over. While all threads are in step the
  * block is uniform and nothing is kept per thread; see src/ptx/abi.h. */
-#include "device/block.h"
+#include "device/cluster.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -13,10 +13,11 @@ void block_begin(struct frame *f)
     f->uniform = true;
     f->live = f->count = f->b.nthreads;
     f->segment = f->first = 0;
-    f->ended = f->rounds = f->arrivals = 0;
-    f->stuck_said = f->at_cluster = false;
+    f->ended = f->rounds = 0;
+    f->stuck_said = f->let_go = false;
     f->b.misaligned = 0;
     memset(f->barriers, 0, sizeof f->barriers);
+    cluster_begin(f);
     if (f->code.kernel->nsegments > 1) memset(f->b.state, 0, f->b.nthreads * sizeof *f->b.state);
     if (f->fibers.sp) memset(f->fibers.sp, 0, f->b.nthreads * sizeof *f->fibers.sp);
 }
@@ -46,6 +47,7 @@ static bool still_in_step(struct frame *f)
     if (all_equal(state, n)) return true;
     while (state[n - 1] == FL_EXITED) n--;
     if (n == f->live || !all_equal(state, n)) return false;
+    cluster_end(f, n, f->live - n);
     f->live = n;
     return true;
 }
@@ -85,9 +87,15 @@ static void arrive(struct frame *f, uint32_t first, uint32_t end)
         uint32_t s = state[first], n = 1;
         while (first + n < end && state[first + n] == s) n++;
         uint8_t status = status_at(f, s);
-        memset(f->status + first, status, n);
-        if (status == THREAD_ENDED) f->ended += n;
-        if (status == THREAD_AT_BARRIER) barrier_arrive(f, &f->code.segments[s], first, n);
+        if (status == THREAD_AT_BARRIER)
+            barrier_arrive(f, &f->code.segments[s], first, n);
+        else
+            memset(f->status + first, status, n);
+        if (status == THREAD_ENDED) {
+            f->ended += n;
+            barrier_end(f, first, n);
+            cluster_end(f, first, n);
+        }
         first += n;
     }
 }
@@ -97,6 +105,7 @@ static void fall_out_of_step(struct frame *f)
     f->uniform = false;
     f->moved = true;
     f->ended = 0;
+    memset(f->status, THREAD_READY, f->b.nthreads);
     arrive(f, 0, f->b.nthreads);
 }
 
@@ -261,7 +270,7 @@ static bool back_in_step(struct frame *f)
     if (!all_equal(f->b.state, live)) return false;
     for (uint32_t t = 0; t < live; t++)
         if (f->status[t] != THREAD_READY) return false;
-    for (int k = 0; k < 16; k++)
+    for (int k = 0; k < BARRIERS; k++)
         if (f->barriers[k].arrived) return false;
     f->uniform = true;
     f->live = live;

@@ -11,12 +11,24 @@
 #include <stdint.h>
 
 /* Why a thread is not running. */
-enum thread_status { THREAD_READY, THREAD_AT_BARRIER, THREAD_AT_WARP_OP, THREAD_YIELDED, THREAD_ENDED };
+enum thread_status {
+    THREAD_READY, THREAD_AT_BARRIER, THREAD_AT_CLUSTER, THREAD_AT_WARP_OP, THREAD_YIELDED, THREAD_ENDED,
+    THREAD_LET_GO, /* by a barrier: in this round others still run */
+};
 
+enum { BARRIERS = 16, WARPS_MOST = 32 };
+
+/* Where threads are counted, each warp that comes counts as a whole: its lanes that never were, or have ended, too. */
 struct barrier {
     uint32_t arrived, expected /* 0: all threads that have not ended */, ones;
+    uint32_t warps; /* bits: of whose threads some have arrived */
     bool all, any;
-    bool cluster; /* the cluster's: cluster.h */
+};
+
+/* The cluster's barrier; a block by itself is a cluster, too. */
+struct meeting {
+    uint32_t live, missing; /* threads: that have not ended, and those of them that have not arrived in this phase */
+    uint32_t phase;
 };
 
 struct kernel_code {
@@ -39,12 +51,14 @@ struct frame {
     bool moved;                    /* block_run did more than look again at what its threads wait for */
     bool stuck_said;
     struct cluster *cluster;       /* NULL: the block is one by itself */
-    bool at_cluster;               /* its threads have come to the cluster's barrier, */
-    uint32_t phase;                /* in this phase of it */
-    uint32_t arrivals;             /* threads that have, since the block last went on from it */
+    struct meeting *meeting, alone;
+    uint32_t at_cluster;           /* threads that wait there */
     uint8_t *status;               /* [t] enum thread_status, while not uniform */
     uint8_t *arrived_at;           /* [t] barrier number */
-    struct barrier barriers[16];
+    uint8_t *met;                  /* [t] the phase, modulo 2, of the cluster's barrier at which it arrives next, or 2: it has ended */
+    struct barrier barriers[BARRIERS];
+    bool let_go;                   /* there are threads that are */
+    uint32_t lanes[BARRIERS][WARPS_MOST]; /* of warps that have arrived where threads are counted: which count */
     struct fibers fibers; /* of a kernel that runs whole */
     /* what is allocated */
     char *arrays, *local, *context, *matrix, *window;
@@ -75,8 +89,10 @@ void block_run_batch(struct frame *f, uint64_t count);
 /* barrier.c */
 /* All threads of a uniform block wait at s: true if that completes it, and only it. */
 bool barrier_uniform(struct frame *f, const struct fl_image_segment *s);
-/* Threads first .. first+count-1, all at s, arrive; those that only announce themselves become ready. */
+/* Threads first .. first+count-1, all at s, arrive: they wait, or are ready if they only announce themselves. */
 void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t first, uint32_t count);
+/* They have ended. */
+void barrier_end(struct frame *f, uint32_t first, uint32_t count);
 /* Makes the threads of complete barriers ready; true if there were any. */
 bool barrier_release(struct frame *f);
 

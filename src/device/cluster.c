@@ -15,43 +15,64 @@ void cluster_place(struct fl_block *b, const uint32_t dimensions[3], uint64_t nu
     b->ctaid[2] = (uint32_t)(cluster / wide / high) * d[2] + rank / d[0] / d[1];
 }
 
-static void look(struct cluster *c)
+enum { MET_LAST = 2 };
+
+void cluster_begin(struct frame *f)
 {
-    if (c->arrived + c->ended < c->size) return;
-    c->arrived = 0;
-    c->phase++;
+    f->alone = (struct meeting){ .live = f->b.nthreads, .missing = f->b.nthreads };
+    f->meeting = &f->alone;
+    f->at_cluster = 0;
+    if (f->code.kernel->nsegments > 1) memset(f->met, 0, f->b.nthreads);
 }
 
-static void arrive(struct frame *f)
+static void look(struct meeting *m)
 {
-    f->at_cluster = true;
-    f->phase = f->cluster->phase;
-    f->cluster->arrived++;
-    look(f->cluster);
+    if (m->missing) return;
+    m->missing = m->live;
+    m->phase++;
 }
 
-void cluster_arrive(struct frame *f)
+/* A kernel of one segment waits nowhere. */
+void cluster_arrive(struct frame *f, uint32_t t)
 {
-    if (f->cluster && ++f->arrivals == f->b.nthreads) arrive(f);
+    struct meeting *m = f->meeting;
+    if (f->code.kernel->nsegments == 1 || f->met[t] != (m->phase & 1)) return;
+    f->met[t] ^= 1;
+    m->missing--;
+    look(m);
 }
 
-/* Where threads have ended, the others are known to have arrived when all of them wait. */
-bool cluster_passes(struct frame *f)
+void cluster_end(struct frame *f, uint32_t first, uint32_t count)
 {
-    if (!f->cluster) return true;
-    if (!f->at_cluster) arrive(f);
-    if (f->cluster->phase == f->phase) return false;
-    f->at_cluster = false;
-    f->arrivals = 0;
-    return true;
+    struct meeting *m = f->meeting;
+    uint32_t missing = 0, live = 0;
+    for (uint32_t t = first; t < first + count; t++) {
+        missing += f->met[t] == (m->phase & 1);
+        live += f->met[t] != MET_LAST;
+    }
+    memset(f->met + first, MET_LAST, count);
+    m->missing -= missing;
+    m->live -= live;
+    look(m);
+}
+
+bool cluster_passes(const struct frame *f) { return !memchr(f->met, !(f->meeting->phase & 1), f->live); }
+
+bool cluster_release(struct frame *f)
+{
+    const uint32_t before = f->at_cluster;
+    for (uint32_t t = 0; t < f->b.nthreads; t++)
+        if (f->status[t] == THREAD_AT_CLUSTER && f->met[t] == (f->meeting->phase & 1)) {
+            f->status[t] = THREAD_READY;
+            f->at_cluster--;
+        }
+    return f->at_cluster < before;
 }
 
 void cluster_leave(struct frame *f)
 {
     struct cluster *c = f->cluster;
+    if (f->code.kernel->nsegments > 1) cluster_end(f, 0, f->b.nthreads);
     f->cluster = NULL;
-    if (++c->ended == c->size)
-        free(c);
-    else
-        look(c);
+    if (++c->ended == c->size) free(c);
 }

@@ -229,6 +229,7 @@ static void launch(const struct command *c)
     g->dynamic_shared = c->launch.dynamic_shared;
     g->stack_limit = c->launch.stack_limit;
     g->cooperative = c->launch.cooperative;
+    g->resident = c->launch.resident;
     g->symbols = (const uint64_t *)c->launch.symbols;
     g->heap = c->launch.heap;
     g->heap_size = c->launch.heap_size;

@@ -11,8 +11,8 @@
 static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20, BEFORE = 3ull << 30;
 
 /* Bytes of the arrays that a waiting thread has an entry in: op_a, op_b, op_c, op_result; op_mask; state; op_pred,
- * status, arrived_at. */
-enum { ARRAYS = 4 * 8 + 4 + 2 + 3 };
+ * status, arrived_at, met. */
+enum { ARRAYS = 4 * 8 + 4 + 2 + 4 };
 
 static bool grow(char **p, uint64_t *have, uint64_t want)
 {
@@ -92,7 +92,8 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     b->op_pred = (uint8_t *)(b->state + r);
     f->status = b->op_pred + r;
     f->arrived_at = f->status + r;
-    if (whole) f->fibers.sp = (void **)(f->arrived_at + r);
+    f->met = f->arrived_at + r;
+    if (whole) f->fibers.sp = (void **)(f->met + r);
     b->context = (uint8_t *)f->context;
     b->local = (uint8_t *)f->local;
     b->op_matrix = (uint32_t *)f->matrix;

@@ -96,7 +96,7 @@ static void rt_nanosleep(struct fl_block *b, uint32_t ns)
     while (now_ns() < end) cpu_relax();
 }
 
-static void rt_cluster_arrive(struct fl_block *b) { cluster_arrive((struct frame *)b); }
+static void rt_cluster_arrive(struct fl_block *b, uint32_t t) { cluster_arrive((struct frame *)b, t); }
 
 uint32_t device_ctarank(struct fl_block *b, uint64_t address)
 {

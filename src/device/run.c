@@ -2,11 +2,12 @@
  * and tries those again that wait. */
 #include "device/cluster.h"
 #include "device/device.h"
+#include "processor/processor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WAITING = 132 * 16, MOST_SPARE = 64 };
+enum { MOST_SPARE = 64 };
 /* From as many threads on, a kernel's stores go past the cache if they can: 32 MiB of words. With
  * 16 MiB they and who reads the result were slower by 7 to 20 %, with 32 MiB faster by 20 %. */
 static const uint64_t STREAM_THREADS = 8 << 20;
@@ -232,6 +233,8 @@ static bool start_cluster(struct grid *g)
         place_block(f, g, run.first + rank);
         f->b.windows = c->windows;
         f->cluster = c;
+        f->meeting = &c->meeting;
+        c->meeting.live = c->meeting.missing += f->b.nthreads;
         c->windows[rank] = (uint64_t)f->b.shared;
         queue_add(&all, f);
     }
@@ -325,7 +328,8 @@ enum progress grid_run(struct grid *g)
 {
     struct frame *f = atomic_load(&g->waiting_count) ? next_of_round(g) : NULL;
     if (f) return run_again(g, f) ? MOVED : TRIED;
-    bool started = (g->cooperative || atomic_load(&g->waiting_count) < MOST_WAITING) && run_new(g);
+    const uint32_t most = g->resident > RESIDENT_FEW ? g->resident : RESIDENT_FEW;
+    bool started = (g->cooperative || atomic_load(&g->waiting_count) < most) && run_new(g);
     if (atomic_load(&g->waiting_count)) begin_round(g);
     return started ? MOVED : STILL;
 }

@@ -22,6 +22,7 @@ struct grid {
     uint32_t cluster[3], cluster_size; /* of blocks; 1 unless they see each other's shared memory */
     bool explicit_cluster;
     bool cooperative;
+    uint32_t resident;             /* blocks that are on a GPU at once, each of which may wait for the others */
     uint32_t workspace[16];        /* a cooperative grid's barrier */
     const uint64_t *symbols;
     uint64_t heap, heap_size, gridid;

@@ -72,6 +72,7 @@ CUresult processor_channel_open(struct processor *p, uint32_t *channel);
 /* The channel must be drained. */
 void processor_channel_close(struct processor *p, uint32_t channel);
 
+enum { RESIDENT_FEW = 132 * 16 /* blocks of any grid that the device lets wait for each other */ };
 struct launch {
     uint64_t image;                /* device address of a mapped struct fl_image */
     uint32_t kernel;               /* index in it */
@@ -81,6 +82,7 @@ struct launch {
     bool explicit_cluster;         /* somebody said how many */
     uint32_t dynamic_shared;       /* bytes */
     bool cooperative;              /* all blocks are resident at once */
+    uint32_t resident;             /* of others, so many are, if they are more than RESIDENT_FEW */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: none */
     uint32_t stack_limit;          /* CU_LIMIT_STACK_SIZE */
     uint64_t sms[4];               /* bits: the multiprocessors it is said to run on; none: all */

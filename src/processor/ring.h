@@ -55,7 +55,7 @@ struct command {
         struct {
             uint64_t sms[4];
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
-            uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, stack_limit, tells;
+            uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, resident, stack_limit, tells;
             uint32_t cluster[3], explicit_cluster;
         } launch;
         struct {
@@ -142,7 +142,7 @@ struct control {
     char text[];                   /* printf_size bytes; then control_atomics */
 };
 
-#define RING_VERSION 14u
+#define RING_VERSION 15u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define MANAGED_MOST (4ull << 40)  /* bytes of managed memory's window */
 #define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)

@@ -340,6 +340,7 @@ CUresult processor_launch(struct processor *p, uint32_t channel, const struct la
         c->launch.dynamic_shared = l->dynamic_shared;
         c->launch.stack_limit = l->stack_limit;
         c->launch.cooperative = l->cooperative;
+        c->launch.resident = l->resident;
         c->launch.tells = tells;
         slot_end(p, true);
     } else {

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 37u
+#define FL_ABI_VERSION 38u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -373,7 +373,7 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
  *   texture, surface   read or write an element as above, texture_query tells of one; a handle of nothing is a fault
  *   accessed           a probe is about to access address, as enum fl_access says
  *   system_atomic      an access of system scope that is atomic is about to be made at address
- *   cluster_arrive     a thread has come to the cluster's barrier, at which it may wait later
+ *   cluster_arrive     the thread has come to the cluster's barrier, at which it may wait later
  *   ctarank            of the block of the cluster whose shared window the address is in
  *   globaltimer        ns */
 #define FL_RT_CORE(X) \
@@ -410,7 +410,7 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
       (struct fl_block * b, uint32_t t, uint32_t line, uint64_t handle, uint32_t what)) \
     X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t access)) \
     X(system_atomic, "vpl", void, (struct fl_block * b, uint64_t address)) \
-    X(cluster_arrive, "vp", void, (struct fl_block * b)) \
+    X(cluster_arrive, "vpi", void, (struct fl_block * b, uint32_t t)) \
     X(ctarank, "ipl", uint32_t, (struct fl_block * b, uint64_t address)) \
     X(globaltimer, "lp", uint64_t, (struct fl_block * b)) \
     X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target)) \

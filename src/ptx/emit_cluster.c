@@ -110,7 +110,7 @@ bool emit_cluster(struct emitter *e, const struct instr *i)
         return true;
     }
     if (i->op == OP_barrier && has(i, MOD_cluster) && has(i, MOD_arrive)) {
-        call_rt(e, "cluster_arrive", "%s", "");
+        call_rt(e, "cluster_arrive", "i32 %s", e->t);
         return true;
     }
     if (i->op != OP_getctarank) return false;

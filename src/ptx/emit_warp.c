@@ -13,7 +13,6 @@ static void describe_barrier(const struct instr *i, struct fl_image_segment *s)
     unsigned first = has(i, MOD_red) ? 1 : 0;
     if (has(i, MOD_cluster)) {
         s->flags = FL_SEG_IMM0 | FL_SEG_IMM1;
-        s->imm0 = 15;
         s->op = FL_BAR_CLUSTER;
         return;
     }
