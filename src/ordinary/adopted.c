@@ -4,16 +4,19 @@
  * mappings is noticed before the next kernel. */
 #include "ordinary/adopted.h"
 #include "base/backing.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "context/context.h"
 #include "processor/mmu.h"
 #include "ordinary/movable.h"
 #include "ordinary/given.h"
+#include "ordinary/mappings.h"
 #include "ordinary/origins.h"
 #include "ordinary/signal_stack.h"
 #include "ordinary/standstill.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -247,6 +250,7 @@ void adopted_begin(const struct adopted_client *c, bool pages_move)
     client = c;
     may_move = pages_move;
     given_lead();
+    mappings_lead_moves();
     standstill_prepare(); /* later, who adopts may hold a lock for which another thread waits */
 }
 
@@ -323,6 +327,7 @@ void adopted_review(void)
     size_t count;
     signal_stack_give();
     given_lead();
+    mappings_lead_moves();
     pthread_mutex_lock(&registrations_lock);
     if (any && !regions_of(0, UINT64_MAX, &list, &count)) {
         part(list, count, 0, UINT64_MAX);
@@ -330,6 +335,27 @@ void adopted_review(void)
         free(list);
     }
     pthread_mutex_unlock(&registrations_lock);
+}
+
+void adopted_move(uint64_t va, uint64_t end, void (*move)(void *arg), void *arg)
+{
+    if (!client) {
+        move(arg);
+        return;
+    }
+    const int before = errno, cancel = cancel_defer();
+    pthread_mutex_lock(&registrations_lock);
+    for (struct registration *g; va < end && (g = registration_above(va)) && g->va < end;) {
+        uint64_t from = g->va > va ? g->va : va, to = g->end < end ? g->end : end;
+        if (g->watched) registration_cut(g, from, to);
+        va = to;
+    }
+    errno = before;
+    move(arg);
+    const int error = errno;
+    pthread_mutex_unlock(&registrations_lock);
+    cancel_restore(cancel);
+    errno = error;
 }
 
 bool adopted_touchable(uint64_t va, uint64_t size, bool write)

@@ -33,6 +33,9 @@ CUresult adopted_add(uint64_t va, bool write, bool missing, bool *moving);
 CUresult adopted_cover(uint64_t va, uint64_t size);
 /* Before each kernel, by the thread that launches it: what the application has unmapped, moved or protected is forgotten. */
 void adopted_review(void);
+/* Move calls mremap to move [va, end) elsewhere. Linux would refuse to move what is watched, when it had moved what lies
+ * before: so that becomes private memory again first, and nothing is adopted until the call is over. */
+void adopted_move(uint64_t va, uint64_t end, void (*move)(void *arg), void *arg);
 /* The first part of [va, end) where the program has nothing mapped; false: there is none. */
 bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to);
 /* All of [va, va+size) is memory that kernels may read; write: and write. */

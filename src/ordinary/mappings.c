@@ -4,6 +4,7 @@
 #include "base/cancel.h"
 #include "base/led.h"
 #include "base/units.h"
+#include "ordinary/adopted.h"
 #include "ordinary/given.h"
 #include "ordinary/regions.h"
 
@@ -176,6 +177,12 @@ static bool is_move(const char *old, size_t to_size, int flags)
     return !(flags & ~known) && (!(flags & moving) || flags & MREMAP_MAYMOVE) && to_size && !((uint64_t)old % PAGE_BYTES);
 }
 
+static void move_adopted(void *arg)
+{
+    struct call *c = arg;
+    if (!replace(c)) c->at = MAP_FAILED;
+}
+
 static void *led_mremap(void *old, size_t size, size_t to_size, int flags, ...)
 {
     va_list more;
@@ -187,7 +194,12 @@ static void *led_mremap(void *old, size_t size, size_t to_size, int flags, ...)
         return holds((uint64_t)old, looked_at, true) ? move_managed(old, size, to_size, flags, to)
                                                      : move_some(old, size, to_size, flags);
     struct call c = { .perform = move, .p = to, .size = to_size, .flags = flags, .old = old, .old_size = size };
-    return (flags & MREMAP_FIXED ? replace(&c) : move(&c)) ? c.at : MAP_FAILED;
+    if (!(flags & MREMAP_FIXED)) return move(&c) ? c.at : MAP_FAILED;
+    if (is_move(old, to_size, flags))
+        adopted_move((uint64_t)old, (uint64_t)old + page_up(size), move_adopted, &c);
+    else
+        move_adopted(&c);
+    return c.at;
 }
 
 /* ---- what is said of mappings */
@@ -244,14 +256,20 @@ void mappings_advised(uint64_t va, uint64_t size, int advice)
     }
 }
 
+void mappings_lead_moves(void)
+{
+    static _Atomic unsigned long long objects;
+    static const struct led list[] = { { "mremap", led_mremap, false }, { 0 } };
+    led_lead_new(list, &objects);
+}
+
 CUresult mappings_lead(const struct mappings_client *c, uint64_t base, uint64_t end)
 {
     static _Atomic unsigned long long objects;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const struct led list[] = { { "munmap", led_munmap, false },     { "mmap", led_mmap, false },
-                                       { "mmap64", led_mmap, false },       { "mremap", led_mremap, false },
-                                       { "mprotect", led_mprotect, false }, { "msync", led_msync, false },
-                                       { 0 } };
+                                       { "mmap64", led_mmap, false },       { "mprotect", led_mprotect, false },
+                                       { "msync", led_msync, false },       { 0 } };
     pthread_mutex_lock(&lock);
     if (!atomic_load(&shown)) {
         void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -267,6 +285,7 @@ CUresult mappings_lead(const struct mappings_client *c, uint64_t base, uint64_t 
     pthread_mutex_unlock(&lock);
     if (!atomic_load(&shown)) return CUDA_ERROR_OUT_OF_MEMORY;
     led_lead_new(list, &objects);
+    mappings_lead_moves();
     given_lead();
     return CUDA_SUCCESS;
 }

@@ -22,6 +22,8 @@ struct mappings_client {
 /* The program's calls on addresses of [base, end) are seen from now on; again, with the same: those of libraries that
  * were loaded since, too. Without locks. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mappings_lead(const struct mappings_client *c, uint64_t base, uint64_t end);
+/* The same of those that move other memory, which may be adopted. */
+void mappings_lead_moves(void);
 /* madvise is led to given.c, which asks here first. True: it is answered, with *result and errno. */
 bool mappings_refuse(uint64_t va, uint64_t size, int advice, int *result);
 void mappings_advised(uint64_t va, uint64_t size, int advice);

@@ -243,6 +243,26 @@ static void what_is_moved_keeps_its_bytes(void)
     EXPECT_EQUAL(look(q + WINDOW + 4), WINDOW / 4 + 1);
 }
 
+/* Linux before 6.17 moves only what is one mapping. */
+static void memory_moves_as_a_whole_or_not_at_all(void)
+{
+    char *p = memory(4 * WINDOW, true),
+         *to = mmap(NULL, 4 * WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint32_t k = 0; k < WINDOW; k++) ((uint32_t *)p)[k] = k; /* by the host: most of it was never adopted */
+    CHECK(write_word(p + 2 * WINDOW, 5));
+    EXPECT_EQUAL(place(p + 2 * WINDOW), DEVICE);
+    errno = 0;
+    bool moved = mremap(p, 4 * WINDOW, 4 * WINDOW, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    EXPECT_EQUAL(errno, moved ? 0 : EFAULT);
+    if (moved) p = to;
+    EXPECT_EQUAL(look(p + 2 * WINDOW), 5);
+    *(uint32_t *)(p + 2 * WINDOW) = 2 * WINDOW / 4;
+    check_filled((void *)p, 4 * WINDOW);
+    CHECK(write_word(p + 2 * WINDOW, 6));
+    EXPECT_EQUAL(place(p + 2 * WINDOW), DEVICE);
+    EXPECT_EQUAL(look(p + 2 * WINDOW), 6);
+}
+
 static void what_may_not_be_written_any_more_kernels_may_not_write(void)
 {
     char *p = memory(WINDOW, true);
@@ -390,6 +410,7 @@ int main(void)
         ALONE(start, what_was_freed_leaves_a_full_device_without_complaint),
         ALONE(start, unmapped_before_any_device_came_it_has_no_policy_either),
         ALONE(start, what_is_moved_keeps_its_bytes),
+        ALONE(start, memory_moves_as_a_whole_or_not_at_all),
         ALONE(start, what_may_not_be_written_any_more_kernels_may_not_write),
         ALONE(start, a_child_sees_what_a_device_had),
         ALONE(start, a_child_of_vfork_uses_what_a_device_has),
