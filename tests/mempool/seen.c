@@ -1,6 +1,10 @@
 /* What of its memory a pool lends first, when it gives some back and what it counts, as an H200 does. */
+#include "../check.h"
 #include "pool_rig.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 static void waiting_for_an_event_is_waiting_for_the_frees_before_it(void **state)
@@ -134,6 +138,56 @@ static void what_is_everybodys_is_lent_before_what_another_stream_freed(void **s
     ok(cuMemFreeAsync(last, b));
 }
 
+static _Atomic bool enough;
+
+static void *free_and_synchronize(void *context)
+{
+    CUstream s;
+    CUdeviceptr p;
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    while (!atomic_load(&enough)) {
+        CHECK(cuMemAllocAsync(&p, 512, s));
+        CHECK(cuMemFreeAsync(p, s));
+        CHECK(cuStreamSynchronize(s));
+    }
+    CHECK(cuStreamDestroy(s));
+    return NULL;
+}
+
+/* The other thread has many frees to look at, and looks at this one's before this one has waited. */
+static void a_synchronising_call_is_not_lost_to_one_of_another_thread(void **state)
+{
+    enum { BLOCKS = 2000, ROUNDS = 3000 };
+    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    static CUdeviceptr p[BLOCKS];
+    CUmemoryPool own;
+    CUcontext context;
+    CUdeviceptr q;
+    pthread_t other;
+    cuuint64_t reserved = 0;
+    (void)state;
+    ok(cuCtxGetCurrent(&context));
+    ok(cuMemPoolCreate(&own, &props));
+    for (unsigned k = 0; k < BLOCKS; k++) p[k] = take(512, a);
+    uint32_t *flag = rig_hold(a);
+    for (unsigned k = 0; k < BLOCKS; k += 2) ok(cuMemFreeAsync(p[k], a));
+    ok(pthread_create(&other, NULL, free_and_synchronize, context));
+    for (unsigned k = 0; k < ROUNDS && !reserved; k++) {
+        ok(cuMemAllocFromPoolAsync(&q, 512, own, b));
+        ok(cuMemFreeAsync(q, b));
+        ok(cuStreamSynchronize(b));
+        ok(cuMemPoolGetAttribute(own, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    }
+    atomic_store(&enough, true);
+    ok(pthread_join(other, NULL));
+    assert_int_equal(reserved, 0);
+    rig_release(flag);
+    for (unsigned k = 1; k < BLOCKS; k += 2) ok(cuMemFreeAsync(p[k], a));
+    ok(cuMemPoolDestroy(own));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -148,6 +202,7 @@ int main(void)
         T(the_end_of_a_pool_is_lent_last),
         T(what_is_everybodys_is_lent_before_what_another_stream_freed),
         T(memory_is_exported_only_from_a_pool_that_was),
+        T(a_synchronising_call_is_not_lost_to_one_of_another_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
