@@ -1,51 +1,60 @@
 /* Descriptors out of the application's way; see descriptor.h. */
 #include "vmm/descriptor.h"
+#include "base/unseen.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* The application's ThreadSanitizer, if it has one, takes clone for fork. */
+int __clone(int (*f)(void *), void *stack, int flags, void *arg, ...);
+#define clone __clone
 
 enum { LOW = 128 }; /* numbers from here on are left to the application */
 
-/* While the limit is raised: nobody else raises it, and no child begins with it, unless by vfork. */
-static pthread_mutex_t raised = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* What a child is sent for that shares this process's descriptors and its memory: only its limit is its own, so that
+ * nobody here ever sees a higher one, begins a child with it, or sets one that is undone. */
+struct errand {
+    const char *name; /* of a new file */
+    int fd, got;      /* a copy of fd, or the file if it is -1 */
+};
 
-static void before_fork(void) { pthread_mutex_lock(&raised); }
-static void after_fork(void) { pthread_mutex_unlock(&raised); }
-static void follow_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
-
-/* The limit is raised for a moment, in which other threads can open more than they otherwise could. */
-static bool widen(struct rlimit *old)
+/* UNSEEN: it never returns, on a stack that goes. */
+UNSEEN static int fetch(void *arg)
 {
-    pthread_once(&once, follow_forks);
-    pthread_mutex_lock(&raised);
-    if (!getrlimit(RLIMIT_NOFILE, old) && old->rlim_cur < old->rlim_max &&
-        !setrlimit(RLIMIT_NOFILE, &(struct rlimit){ old->rlim_max, old->rlim_max }))
-        return true;
-    pthread_mutex_unlock(&raised);
-    return false;
+    struct errand *e = arg;
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) || setrlimit(RLIMIT_NOFILE, &(struct rlimit){ l.rlim_max, l.rlim_max })) _exit(0);
+    int from = e->fd < 0 ? memfd_create(e->name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : e->fd;
+    e->got = fcntl(from, F_DUPFD_CLOEXEC, (int)l.rlim_cur);
+    if (e->fd < 0 && from >= 0) close(from);
+    _exit(0);
 }
 
-/* What the application has set meanwhile stays. */
-static void narrow(const struct rlimit *old)
+/* A number above the limit, -1 where that cannot be. */
+static int fetch_high(const char *name, int fd)
 {
-    struct rlimit now;
-    if (!prlimit(0, RLIMIT_NOFILE, old, &now) && (now.rlim_cur != old->rlim_max || now.rlim_max != old->rlim_max))
-        setrlimit(RLIMIT_NOFILE, &now);
-    pthread_mutex_unlock(&raised);
-}
-
-/* Moves fd above the limit; as it is where that cannot be. */
-static int lift(int fd, const struct rlimit *old)
-{
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)old->rlim_cur);
-    if (high < 0) return fd;
-    close(fd);
-    return high;
+    enum { STACK = 64 << 10 };
+    struct errand e = { name, fd, -1 };
+    struct rlimit l;
+    sigset_t all, old;
+    if (getrlimit(RLIMIT_NOFILE, &l) || l.rlim_cur >= l.rlim_max) return -1;
+    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) return -1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid_t child = clone(fetch, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_FILES, &e);
+    while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    munmap(stack, STACK);
+    return e.got;
 }
 
 /* The lower half of the numbers is enough for what is not needed yet. */
@@ -60,25 +69,20 @@ static int leave_some(int fd)
 
 int descriptor_memory(const char *name, bool needed)
 {
-    struct rlimit old;
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if ((fd >= 0 && fd < LOW) || (fd < 0 && errno != EMFILE)) return fd;
-    if (!widen(&old)) return needed ? fd : leave_some(fd);
-    if (fd < 0) fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && (rlim_t)fd < old.rlim_cur) fd = lift(fd, &old);
-    narrow(&old);
-    return fd;
+    int high = fetch_high(name, fd);
+    if (high < 0) return needed ? fd : leave_some(fd);
+    if (fd >= 0) close(fd);
+    return high;
 }
 
 int descriptor_copy(int fd)
 {
-    struct rlimit old;
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if ((copy >= 0 && copy < LOW) || (copy < 0 && errno != EMFILE) || !widen(&old)) return copy;
-    if (copy >= 0)
-        copy = lift(copy, &old);
-    else
-        copy = fcntl(fd, F_DUPFD_CLOEXEC, (int)old.rlim_cur);
-    narrow(&old);
-    return copy;
+    if ((copy >= 0 && copy < LOW) || (copy < 0 && errno != EMFILE)) return copy;
+    int high = fetch_high(NULL, fd);
+    if (high < 0) return copy;
+    if (copy >= 0) close(copy);
+    return high;
 }
