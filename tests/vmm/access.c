@@ -402,6 +402,29 @@ static void the_host_touches_what_it_was_given(void)
     EXPECT_EQUAL(touch(at, false), false);
 }
 
+static unsigned long long access_at(CUdeviceptr at)
+{
+    const CUmemLocation here = on_device(0);
+    unsigned long long flags;
+    CHECK(cuMemGetAccess(&flags, &here, at));
+    return flags;
+}
+
+/* It ends with a mapping below its beginning (observed on an H200). */
+static void a_range_that_wraps_around_goes_up_to_the_first_hole(void)
+{
+    const unsigned mapped[] = { 0, 8, 9, 11 };
+    CUdeviceptr low = reserve(16 * PAGE), high = low + 8 * PAGE;
+    for (unsigned k = 0; k < 4; k++) CHECK(cuMemMap(low + mapped[k] * PAGE, PAGE, 0, create(on_device(0), PAGE), 0));
+    give(high, low + PAGE - high, on_device(0), RW);
+    EXPECT_EQUAL(access_at(low), NONE);
+    EXPECT_EQUAL(access_at(high), RW);
+    EXPECT_EQUAL(access_at(high + PAGE), RW);
+    EXPECT_EQUAL(access_at(high + 3 * PAGE), NONE);
+    EXPECT_EQUAL(poke(high + PAGE, 3), 0);
+    EXPECT_EQUAL(word(high + PAGE), 3);
+}
+
 /* ---- devices and contexts */
 
 static void each_device_has_its_own_rights(void)
@@ -475,6 +498,7 @@ int main(void)
         ALONE(start, copies_from_pageable_memory_wait_in_the_stream),
         ALONE(start, a_graph_that_fills_what_is_unmapped_by_then_fails_on_the_device),
         ALONE(start, the_host_touches_what_it_was_given),
+        ALONE(start, a_range_that_wraps_around_goes_up_to_the_first_hole),
         ALONE(start, each_device_has_its_own_rights),
         ALONE(NULL, mappings_outlive_contexts),
         ALONE(start, the_last_page_of_the_largest_reservation_works),

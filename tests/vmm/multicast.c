@@ -161,6 +161,83 @@ static void memory_of_a_streams_pool_can_be_bound(void)
     CHECK(cuStreamSynchronize(NULL));
 }
 
+/* ---- what changes while it is used */
+
+/* Adds 1 to each member's first word, and counts that, until it is told to end. */
+static const char go_on_ptx[] =
+    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a<2>; .reg .b32 %r<4>; .reg .pred %p;\n"
+                          "ld.param.u64 %a0, [object]; ld.param.u64 %a1, [other]; mov.u32 %r0, 1; mov.u32 %r1, 0;\n"
+                          "L: multimem.red.relaxed.sys.global.add.u32 [%a0], %r0;\n"
+                          "add.u32 %r1, %r1, 1; st.volatile.global.u32 [%a1], %r1;\n"
+                          "ld.volatile.global.u32 %r2, [%a1+4]; setp.eq.u32 %p, %r2, 0; @%p bra L; ret;\n}\n";
+
+/* It has gone on, or ended. */
+static void wait_for_kernel(volatile uint32_t *count)
+{
+    for (const uint32_t before = *count; *count - before < 2 && cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY;) {}
+}
+
+static void a_kernel_goes_on_while_the_other_half_changes(void)
+{
+    volatile uint32_t *flags;
+    CUmodule m;
+    CUfunction f;
+    CUdeviceptr sums;
+    uint32_t w;
+    for (int k = 0; k < TEAM; k++) CHECK(cuMulticastBindMem(object, 0, memory[k], 0, HALF, 0));
+    object_at = map(object, SIZE);
+    for (int k = 0; k < TEAM; k++) access_by(object_at, SIZE, k, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    on(0);
+    CHECK(cuMemAllocHost((void **)&flags, 8));
+    flags[0] = flags[1] = 0;
+    sums = (CUdeviceptr)flags;
+    CHECK(cuModuleLoadData(&m, go_on_ptx));
+    CHECK(cuModuleGetFunction(&f, m, "one"));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &object_at, &sums }, NULL));
+    wait_for_kernel(flags);
+    for (int round = 0; round < 60; round++) {
+        CHECK(cuMulticastBindMem(object, HALF, memory[round % TEAM], HALF, HALF, 0));
+        wait_for_kernel(flags);
+        CHECK(cuMulticastUnbind(object, round % TEAM, HALF, HALF));
+        wait_for_kernel(flags);
+        ANSWERS(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+    }
+    flags[1] = 1;
+    CHECK(cuCtxSynchronize());
+    for (int k = 0; k < TEAM; k++) {
+        on(k);
+        CHECK(cuMemcpyDtoH(&w, memory_at[k], sizeof w));
+        EXPECT_EQUAL(w, flags[0]);
+    }
+}
+
+static void a_fill_that_waits_goes_to_what_is_bound_by_then(void)
+{
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } };
+    CUmemGenericAllocationHandle later;
+    CUstream s;
+    uint32_t *flag, w[3];
+    CHECK(cuMemCreate(&later, SIZE, &p, 0));
+    CUdeviceptr later_at = map(later, SIZE);
+    access_by(later_at, SIZE, 1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    on(0);
+    CHECK(cuMemsetD32(object_at, 1, SIZE / 4));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAllocHost((void **)&flag, 4));
+    *flag = 0;
+    CHECK(cuStreamWaitValue32(s, (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    CHECK(cuMemsetD32Async(object_at, 7, SIZE / 4, s));
+    CHECK(cuMulticastUnbind(object, 1, 0, SIZE));
+    CHECK(cuMulticastBindMem(object, 0, later, 0, SIZE, 0));
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK(cuStreamSynchronize(s));
+    get(0, 0, &w[0], 4);
+    get(1, 0, &w[1], 4);
+    CHECK(cuMemcpyDtoH(&w[2], later_at, 4));
+    EXPECT(w[0] == 7 && w[1] == 1 && w[2] == 7);
+}
+
 /* ---- what goes wrong */
 
 static void refuse_to_create(CUmulticastObjectProp p)
@@ -273,6 +350,8 @@ int main(void)
         ALONE(form_and_bind_team, memsets_reach_every_member),
         ALONE(NULL, memory_lives_while_it_is_bound),
         ALONE(form_team, memory_of_a_streams_pool_can_be_bound),
+        ALONE(form_team, a_kernel_goes_on_while_the_other_half_changes),
+        ALONE(form_and_bind_team, a_fill_that_waits_goes_to_what_is_bound_by_then),
         ALONE(form_team, wrong_properties_are_refused),
         ALONE(form_team, wrong_bindings_are_refused),
         ALONE(form_and_bind_team, an_address_that_one_member_lacks_faults),

@@ -187,12 +187,59 @@ static void where_files_may_not_be_large_calls_are_refused(void **state)
     play_alone(make_no_file);
 }
 
+/* ---- ranks that come and go */
+
+enum { PIECE = 2 * MIB, PIECES = 200 }; /* which is more than a third of what one object can have */
+
+static void bind_pieces_and_die(int descriptor)
+{
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&contexts[0], 0));
+    CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    CHECK(cuMemCreate(&memory[0], (size_t)PIECES * PIECE, &p, 0));
+    for (size_t at = 0; at < (size_t)PIECES * PIECE; at += PIECE) CHECK(cuMulticastBindMem(object, at, memory[0], at, PIECE, 0));
+    kill(getpid(), SIGKILL);
+}
+
+static void begin_ranks(int socket)
+{
+    const int descriptor = take_over(socket);
+    for (int k = 0; k < 3; k++) EXPECT(ended(begin_player(bind_pieces_and_die, descriptor, -1), IS_KILLED));
+}
+
+static void keep_object(int socket)
+{
+    const CUmulticastObjectProp prop = { .numDevices = 2,
+                                         .size = (size_t)PIECES * PIECE,
+                                         .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    int descriptor;
+    CHECK(cuInit(0));
+    CHECK(cuMulticastCreate(&object, &prop));
+    for (int k = 0; k < 2; k++) {
+        CHECK(cuDevicePrimaryCtxRetain(&contexts[k], k));
+        CHECK(cuMulticastAddDevice(object, k));
+    }
+    CHECK(cuMemExportToShareableHandle(&descriptor, object, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    hand_over(socket, descriptor);
+    wait_end(socket);
+}
+
+static void what_dead_ranks_had_bound_leaves_room_for_others(void **state)
+{
+    (void)state;
+    play(keep_object, ENDS_WELL, begin_ranks, ENDS_WELL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_processes_add_up_what_both_have_and_one_survives_the_other),
         cmocka_unit_test(nothing_is_done_without_one_that_is_stopped),
         cmocka_unit_test(nothing_is_done_without_one_of_another_container_that_is_stopped),
+        cmocka_unit_test(what_dead_ranks_had_bound_leaves_room_for_others),
         cmocka_unit_test(where_files_may_not_be_large_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
