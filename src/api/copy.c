@@ -53,8 +53,10 @@ static CUresult engine(const struct copy *c, const struct side *s, const struct 
     return r;
 }
 
-static CUresult perform_found(const struct copy *c)
+static CUresult perform_found(struct copy *c)
 {
+    if (!span_touch(&c->from.span, extent_of(c, &c->from), false) || !span_touch(&c->to.span, extent_of(c, &c->to), true))
+        return CUDA_ERROR_LAUNCH_FAILED;
     CUresult r = engine(c, &c->from, &c->to, false);
     if (r || (r = engine(c, &c->to, &c->from, true))) return r;
     if (c->to.array || c->from.array) return copy_tiles(c);
@@ -153,14 +155,19 @@ static CUresult enqueue_staged(struct stream *s, const struct copy *c, size_t si
     if (!whole) return CUDA_ERROR_OUT_OF_MEMORY;
     char *to = (char *)whole + size;
     memcpy(whole, c, size);
+    struct span *from = &whole->from.span;
+    const bool passing = from->passing;
+    space_copy_begins(passing);
+    const bool there = span_touch(from, extent_of(c, &c->from), false);
     whole->staged = size;
-    whole->from.span.passing = 0; /* it is needed no more */
+    from->passing = from->registered = 0; /* it is needed no more */
     whole->from.pitch = row;
     whole->from.slice = slice;
-    for (size_t z = 0; z < c->depth; z++)
+    for (size_t z = 0; z < c->depth && there; z++)
         for (size_t y = 0; y < c->height; y++)
-            memcpy(to + z * slice + y * row, c->from.span.bytes + z * c->from.slice + y * c->from.pitch, row);
-    CUresult r = stream_enqueue_short(s, perform, whole, size + all);
+            memcpy(to + z * slice + y * row, from->bytes + z * c->from.slice + y * c->from.pitch, row);
+    space_copy_ends(passing);
+    CUresult r = there ? stream_enqueue_short(s, perform, whole, size + all) : CUDA_ERROR_LAUNCH_FAILED;
     free(whole);
     return r;
 }

@@ -45,8 +45,9 @@ static CUresult engine(const struct fill *f)
     return uvm_copy_engine_box(f->device, &box, UVM_FILLS);
 }
 
-static CUresult perform_found(const struct fill *f)
+static CUresult perform_found(struct fill *f)
 {
+    if (!span_touch(&f->span, extent_of(f), true)) return CUDA_ERROR_LAUNCH_FAILED;
     CUresult r = engine(f);
     if (r) return r;
     for (size_t y = 0; y < f->height; y++)
@@ -87,7 +88,7 @@ static CUresult perform_again(struct fill f)
 
 static CUresult perform(void *arg)
 {
-    const struct fill *f = arg;
+    struct fill *f = arg;
     const bool passing = f->span.passing;
     const uint64_t began = transfer_begin(&f->told);
     space_copy_begins(passing);

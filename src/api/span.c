@@ -2,6 +2,7 @@
 #include "base/because.h"
 #include "api/span.h"
 #include "base/log.h"
+#include "ordinary/registered.h"
 #include "uvm/uvm.h"
 #include "vmm/multicast.h"
 
@@ -53,10 +54,11 @@ static struct context *context_of(const struct allocation *a)
     return primary_active(a->device) ? a->device->primary : NULL;
 }
 
-/* Another context's: who frees it waits for that one's streams only (observed on H200). Another process's is unmapped then. */
+/* Another context's: who frees it waits for that one's streams only (observed on H200). Another process's is unmapped then,
+ * and registered memory, which streams of other contexts than its own use, too, is the program's to unmap. */
 static bool others(const struct allocation *a)
 {
-    return a->kind == ALLOCATION_IMPORTED || (a->context && a->context != context_top());
+    return a->kind == ALLOCATION_IMPORTED || a->kind == ALLOCATION_REGISTERED || (a->context && a->context != context_top());
 }
 
 static _Thread_local bool freed_permitted;
@@ -92,6 +94,7 @@ static CUresult find(CUdeviceptr p, size_t size, const struct device *d, bool wr
         .count = 1,
         .managed = a.kind == ALLOCATION_MANAGED ? p : 0,
         .passing = (a.pool || others(&a)) && a.kind != ALLOCATION_MANAGED ? p : 0,
+        .registered = a.kind == ALLOCATION_REGISTERED ? p : 0,
         .changes = changes,
         .context = context_of(&a),
         .on_device = a.device,
@@ -120,6 +123,12 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
     if (r != CUDA_ERROR_INVALID_VALUE || !freed_permitted) return r;
     *s = (struct span){ .passing = p, .changes = changes, .on_device = true };
     return in_pool(s, size, d, write) ? CUDA_SUCCESS : r;
+}
+
+bool span_touch(struct span *s, size_t size, bool write)
+{
+    if (s->registered && size) s->bytes = registered_reach(s->registered, size, write);
+    return s->bytes;
 }
 
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,

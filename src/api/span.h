@@ -12,8 +12,9 @@ struct span {
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
     CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
-    CUdeviceptr passing;           /* the address, if it is mapped memory, a pool's or another context's or process's, which
-                                    * may go while work waits, */
+    CUdeviceptr passing;           /* the address, if it is mapped memory, a pool's, another context's or process's, or
+                                    * registered, which may go while work waits, */
+    CUdeviceptr registered;        /* the address, if it is registered: span_touch */
     uint64_t changes;              /* and was found at this count of span_changes */
     unsigned member;               /* span_pieces' */
     struct context *context;       /* whose memory of a device it is, or managed memory; NULL: the host's, or nobody's */
@@ -53,6 +54,9 @@ static inline bool span_changed(const struct span *s) { return s->passing && s->
 /* That. gone, and why in the log, if it is not there any more. */
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,
                          CUresult gone);
+
+/* Before size bytes of it are touched, between space_copy_begins and space_copy_ends. False: they cannot be. */
+bool span_touch(struct span *s, size_t size, bool write);
 
 /* The bytes at offset; *run shrinks to what lies in a row there. */
 static inline char *span_reach(const struct span *s, const struct vmm_piece *pieces, size_t offset, size_t *run)

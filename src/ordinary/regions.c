@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ struct procmap_query {
     uint64_t name, build_id;
 };
 enum { QUERY_COVERING_OR_NEXT = 0x10, QUERY_SHARED = 8 };
+#define QUERY _IOWR('f', 17, struct procmap_query)
 
 /* The first region that ends above va. 1: found, 0: none, -1: cannot be asked. */
 static int query(int maps, uint64_t va, struct region *r)
@@ -49,7 +51,7 @@ static int query(int maps, uint64_t va, struct region *r)
     char name[4096] = "";
     q.name = (uint64_t)name;
     q.name_size = sizeof name;
-    if (ioctl(maps, _IOWR('f', 17, q), &q)) return errno == ENOENT ? 0 : -1;
+    if (ioctl(maps, QUERY, &q)) return errno == ENOENT ? 0 : -1;
     *r = (struct region){ .start = q.start,
                           .end = q.end,
                           .prot = (int)(q.access & (PROT_READ | PROT_WRITE | PROT_EXEC)),
@@ -181,6 +183,30 @@ bool regions_are(int maps, const struct region *as)
     if (lseek(maps, 0, SEEK_SET)) return false;
     while (at < as->end && walk_to(&w, at, &r) > 0 && is_like(&r, as, at)) at = r.end;
     return at >= as->end;
+}
+
+bool regions_permit(uint64_t va, uint64_t end, int prot)
+{
+    enum { CLOSED = -1, NEVER = -2 };
+    static _Atomic int kept = CLOSED; /* the program may close it */
+    int maps = atomic_load(&kept);
+    if (maps == CLOSED) {
+        int none = CLOSED, opened = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+        if (opened < 0) return true;
+        maps = atomic_compare_exchange_strong(&kept, &none, opened) ? opened : none;
+        if (maps != opened) close(opened);
+    }
+    for (uint64_t at = va; at < end && maps >= 0;) {
+        struct procmap_query q = { .size = sizeof q, .address = at };
+        if (ioctl(maps, QUERY, &q)) {
+            if (errno == ENOENT) return false;
+            atomic_compare_exchange_strong(&kept, &maps, errno == EBADF ? CLOSED : NEVER);
+            return true;
+        }
+        if (((int)q.access & prot) != prot) return false;
+        at = q.end;
+    }
+    return true;
 }
 
 static int open_if_same(const char *path, const struct region *r)

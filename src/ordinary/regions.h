@@ -29,6 +29,9 @@ bool region_bounds(uint64_t va, uint64_t *start, uint64_t *end);
  * as shared memory that shows that inode or as private memory. Takes nothing from the heap, stores to nothing of the
  * program's and says nothing. */
 bool regions_are(int maps, const struct region *as);
+/* All of [va, end) is mapped with that access; also true where that cannot be asked in a moment (before Linux 6.11). Takes
+ * nothing from the heap. */
+bool regions_permit(uint64_t va, uint64_t end, int prot);
 /* A descriptor of the file that a region shows, or -1 if this process cannot get one. */
 int region_open(const struct region *r);
 

@@ -178,6 +178,7 @@ struct registration *registration_next(struct registration *g) { return RB_NEXT(
 void registration_drop(struct registration *g)
 {
     if (!g->adopted) space_withdraw(&g->a);
+    registration_drop_view(g);
     if (g->watched) adopted_leaves(g, g->va, g->end);
     make_ordinary(g, g->va, g->end);
     RB_REMOVE(registrations, &all, g);

@@ -25,6 +25,10 @@ enum { FORK_COPIES = 256 << 20 };
 CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned flags);
 /* va is what was registered. CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, CUDA_ERROR_INVALID_VALUE. */
 CUresult registered_remove(uint64_t va);
+/* Where the bytes of [va, va+size), which is registered, can be touched: there or, if the program has protected or unmapped
+ * some since, elsewhere, until it is unregistered and the copy is over that is under way (space_copy_begins). NULL: it is
+ * not registered any more, or nowhere for writing. */
+void *registered_reach(uint64_t va, uint64_t size, bool write);
 
 extern const struct space_owner registered_owner;
 

@@ -31,6 +31,7 @@ struct registration {
     uint64_t mapping, mapping_end; /* then: what it was a part of */
     size_t count;
     struct piece *pieces;
+    char *view;                    /* NULL, or where else its pages are (reach.c) */
     RB_ENTRY(registration) link;
 };
 
@@ -90,6 +91,9 @@ bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
 /* The region becomes private memory with the same bytes. */
 bool registration_rescue(const struct region *r);
 
+/* reach.c: something shows replaced pages at va for this library alone. */
+bool registration_is_view(uint64_t va);
+void registration_drop_view(struct registration *g);
 /* registered.c: something that no kernel may touch: devices, the kernel's own pages. */
 bool registration_special(const struct region *r);
 /* fork.c: sees to forks from now on. */

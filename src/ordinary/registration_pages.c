@@ -60,7 +60,7 @@ static bool is_of_pages(const struct region *r)
 
 bool registration_shows(const struct region *r)
 {
-    return r->shared && is_of_pages(r) && !mmu_ordinary_scratch(r->start);
+    return r->shared && is_of_pages(r) && !mmu_ordinary_scratch(r->start) && !registration_is_view(r->start);
 }
 
 bool registration_apart(const struct region *r) { return !r->shared && is_of_pages(r); }

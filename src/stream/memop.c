@@ -1,6 +1,7 @@
 /* Wait-value and write-value operations, on any memory of ours, through the
  * alias of it that this process may touch at any time. */
 #include "base/log.h"
+#include "ordinary/registered.h"
 #include "space/space.h"
 #include "stream/internal.h"
 #include "vmm/vmm.h"
@@ -20,7 +21,8 @@ struct op {
     uint64_t value;
     void *alias;
     CUdeviceptr at;
-    bool passing;                /* it is mapped memory or another process's, which was found */
+    bool registered;             /* memory */
+    bool passing;                /* it is that, mapped memory or another process's, which was found */
     uint64_t changes;            /* at this count of changes */
     const struct device *device; /* the stream's */
 };
@@ -56,18 +58,25 @@ static CUresult address(struct op *o, CUdeviceptr at)
     /* mapped memory is what each device was given, another device's what a peer has; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
     o->at = at;
-    o->passing = a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_IMPORTED;
+    o->registered = a.kind == ALLOCATION_REGISTERED;
+    o->passing = o->registered || a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_IMPORTED;
     const bool given = a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_DEVICE;
     if (given && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
     o->alias = space_alias(&a, at);
     return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static bool touch(struct op *o)
+{
+    if (o->registered) o->alias = registered_reach(o->at, o->wide ? 8 : 4, o->kind == OP_WRITE);
+    return o->alias;
+}
+
 /* It may be there no more when the stream comes to it; then the error is this one (observed on H200). */
 static CUresult find_again(struct op *o)
 {
     char what[256];
-    if (!o->passing || o->changes == changes() || !address(o, o->at)) return CUDA_SUCCESS;
+    if (!o->passing || ((o->changes == changes() || !address(o, o->at)) && touch(o))) return CUDA_SUCCESS;
     vmm_describe_any(o->at, o->device->ordinal, what, sizeof what);
     fl_log(FL_LOG_ERROR, "device %d, a wait or write that waited in a stream: an illegal access at 0x%llx: %s",
            o->device->ordinal, o->at, what);
