@@ -171,7 +171,7 @@ static void copy_in_place(const struct region *r)
     char *p = (char *)r->start;
     const size_t size = r->end - r->start;
     if (r->prot != (PROT_READ | PROT_WRITE)) mprotect(p, size, PROT_READ | PROT_WRITE);
-    for (size_t at = 0; at < size; at += PAGE_BYTES) __atomic_fetch_add(p + at, 0, __ATOMIC_RELAXED);
+    for (size_t at = 0; at < size; at += PAGE_BYTES) pages_copy(p + at, r->start + at, 1);
     if (r->prot != (PROT_READ | PROT_WRITE)) mprotect(p, size, r->prot);
 }
 

@@ -63,8 +63,9 @@ static int for_parts(uint64_t va, uint64_t end, part_action *f)
  * stored to keep what they have. */
 static void give_back_apart(const struct region *r)
 {
+    static const char zeros[PAGE_BYTES];
     if (!(r->prot & PROT_WRITE)) return;
-    for (uint64_t at = r->start; at < r->end; at += sizeof(uint64_t)) *(volatile uint64_t *)at = 0;
+    for (uint64_t at = r->start; at < r->end; at += PAGE_BYTES) pages_copy((char *)at, (uint64_t)zeros, PAGE_BYTES);
 }
 
 static int give_back_replaced(const struct region *r, bool replaced)
