@@ -214,9 +214,26 @@ static void *import_into_stale(void *unused)
     return unused;
 }
 
+static void *export_stale(void *unused)
+{
+    int fd;
+    CHECK(cuCtxSetCurrent(context));
+    for (; !atomic_load(&enough); atomic_fetch_add(&uses, 1))
+        if (!cuMemPoolExportToShareableHandle(&fd, atomic_load(&stale), POSIX, 0)) close(fd);
+    return unused;
+}
+
+/* While the other thread uses it. */
+static void destroy_stale(void)
+{
+    for (const unsigned before = atomic_load(&uses); atomic_load(&uses) - before < 2;) {}
+    CHECK(cuMemPoolDestroy(atomic_load(&stale)));
+}
+
+enum { LIVES = 800 };
+
 static void destroy_what_is_imported_into(int unused)
 {
-    enum { LIVES = 1500 };
     pthread_t other;
     CUdeviceptr at;
     (void)unused;
@@ -229,9 +246,23 @@ static void destroy_what_is_imported_into(int unused)
     atomic_store(&stale, import(fd));
     EXPECT(!pthread_create(&other, NULL, import_into_stale, NULL));
     for (unsigned k = 0; k < LIVES; k++) {
-        for (const unsigned before = atomic_load(&uses); atomic_load(&uses) - before < 2;) {}
-        CHECK(cuMemPoolDestroy(atomic_load(&stale)));
+        destroy_stale();
         atomic_store(&stale, import(fd));
+    }
+    atomic_store(&enough, true);
+    EXPECT(!pthread_join(other, NULL));
+}
+
+static void destroy_what_is_exported(int unused)
+{
+    pthread_t other;
+    (void)unused;
+    set_up();
+    atomic_store(&stale, create());
+    EXPECT(!pthread_create(&other, NULL, export_stale, NULL));
+    for (unsigned k = 0; k < LIVES; k++) {
+        destroy_stale();
+        atomic_store(&stale, create());
     }
     atomic_store(&enough, true);
     EXPECT(!pthread_join(other, NULL));
@@ -241,6 +272,12 @@ static void a_pool_may_end_while_another_thread_imports_into_it(void **state)
 {
     (void)state;
     play_alone(destroy_what_is_imported_into);
+}
+
+static void a_pool_may_end_while_another_thread_exports_it(void **state)
+{
+    (void)state;
+    play_alone(destroy_what_is_exported);
 }
 
 /* ---- descriptors */
@@ -278,6 +315,7 @@ int main(void)
         cmocka_unit_test(importing_for_long_leaves_nothing),
         cmocka_unit_test(an_importer_is_charged_nothing),
         cmocka_unit_test(a_pool_may_end_while_another_thread_imports_into_it),
+        cmocka_unit_test(a_pool_may_end_while_another_thread_exports_it),
         cmocka_unit_test(exportable_pools_leave_the_application_its_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
