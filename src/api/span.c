@@ -127,8 +127,8 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
 
 bool span_touch(struct span *s, size_t size, bool write)
 {
-    if (s->registered && size) s->bytes = registered_reach(s->registered, size, write);
-    return s->bytes;
+    if (!s->registered || !size) return true;
+    return (s->bytes = registered_reach(s->registered, size, write)) != NULL;
 }
 
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,

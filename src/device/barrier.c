@@ -35,30 +35,30 @@ static uint32_t bits(uint32_t first, uint32_t n) { return (n < 32 ? (1u << n) - 
 static uint32_t absent_lanes(const struct frame *f, uint32_t base)
 {
     uint32_t lanes = 0;
+    if (!f->ended && base + 32 <= f->b.nthreads) return 0;
     for (uint32_t t = base; t < base + 32; t++)
         lanes |= (uint32_t)(t >= f->b.nthreads || f->status[t] == THREAD_ENDED) << t % 32;
     return lanes;
 }
 
-/* Of one warp, to which these lanes belong that have not been counted. */
 static void count_lanes(struct frame *f, uint32_t number, uint32_t warp, uint32_t lanes)
 {
     f->lanes[number][warp] |= lanes;
     f->barriers[number].arrived += (uint32_t)__builtin_popcount(lanes);
 }
 
-/* A barrier where threads are counted is complete in the moment in which enough have come: those that come later, even
- * in the same round, are the first of the next time. */
 static bool release(struct frame *f, uint32_t number, uint8_t status)
 {
     struct fl_block *b = &f->b;
     const struct barrier bar = f->barriers[number];
+    uint32_t segment = FL_NONE;
+    uint8_t op = FL_BAR_SYNC;
     bool any = false;
     for (uint32_t warps = bar.warps; warps; warps &= warps - 1) {
-        uint32_t base = 32 * (uint32_t)__builtin_ctz(warps);
-        for (uint32_t t = base; t < base + 32 && t < b->nthreads; t++) {
+        uint32_t base = 32 * (uint32_t)__builtin_ctz(warps), end = base + 32 < b->nthreads ? base + 32 : b->nthreads;
+        for (uint32_t t = base; t < end; t++) {
             if (f->status[t] != THREAD_AT_BARRIER || f->arrived_at[t] != number) continue;
-            uint8_t op = f->code.segments[b->state[t]].op;
+            if (b->state[t] != segment) op = f->code.segments[segment = b->state[t]].op;
             if (op != FL_BAR_SYNC) {
                 b->op_result[t] = bar.ones;
                 b->op_pred[t] = op == FL_BAR_RED_AND ? bar.all : bar.any;
@@ -71,6 +71,8 @@ static bool release(struct frame *f, uint32_t number, uint8_t status)
     return any;
 }
 
+/* A barrier where threads are counted is complete in the moment in which enough have come: those that come later, even
+ * in the same round, are the first of the next time. */
 static void let_go(struct frame *f, uint32_t number)
 {
     const struct barrier *bar = &f->barriers[number];
@@ -87,28 +89,46 @@ static void note_operands(const struct frame *f, struct barrier *bar, uint32_t f
     }
 }
 
-/* All at one barrier, and of one warp if they are counted. */
-static void arrive_together(struct frame *f, const struct fl_image_segment *s, uint32_t expected, uint32_t first, uint32_t n)
+static void count_warp(struct frame *f, uint32_t number, uint32_t first, uint32_t n)
 {
-    uint32_t number = number_of(f, s, first), warp = first / 32;
     struct barrier *bar = &f->barriers[number];
-    if (!bar->arrived) *bar = (struct barrier){ .all = true };
-    bar->expected = expected;
-    if (s->op != FL_BAR_SYNC && s->op != FL_BAR_ARRIVE) note_operands(f, bar, first, n);
-    memset(f->arrived_at + first, (int)number, n);
-    memset(f->status + first, s->op == FL_BAR_ARRIVE ? THREAD_READY : THREAD_AT_BARRIER, n);
-    if (!expected) {
-        bar->arrived += n;
-        bar->warps |= bits(warp, (first + n - 1) / 32 - warp + 1);
-        return;
-    }
+    const uint32_t warp = first / 32;
     if (!(bar->warps >> warp & 1)) {
         bar->warps |= 1u << warp;
         f->lanes[number][warp] = 0;
         count_lanes(f, number, warp, absent_lanes(f, first & ~31u));
     }
     count_lanes(f, number, warp, bits(first, n));
-    let_go(f, number);
+}
+
+static void count(struct frame *f, const struct fl_image_segment *s, uint32_t number, uint32_t expected, uint32_t first,
+                  uint32_t n)
+{
+    struct barrier *bar = &f->barriers[number];
+    if (!bar->arrived) *bar = (struct barrier){ .all = true };
+    bar->expected = expected;
+    if (s->op != FL_BAR_SYNC && s->op != FL_BAR_ARRIVE) note_operands(f, bar, first, n);
+    if (expected) {
+        count_warp(f, number, first, n);
+        return;
+    }
+    bar->arrived += n;
+    bar->warps |= bits(first / 32, (first + n - 1) / 32 - first / 32 + 1);
+}
+
+/* All at one barrier. */
+static void arrive_together(struct frame *f, const struct fl_image_segment *s, uint32_t expected, uint32_t first, uint32_t end)
+{
+    const uint32_t number = number_of(f, s, first);
+    for (uint32_t t = first, next; t < end; t = next) {
+        next = expected && (t | 31) < end ? (t | 31) + 1 : end;
+        count(f, s, number, expected, t, next - t);
+        if (next < end && f->barriers[number].arrived < expected) continue;
+        memset(f->arrived_at + first, (int)number, next - first);
+        memset(f->status + first, s->op == FL_BAR_ARRIVE ? THREAD_READY : THREAD_AT_BARRIER, next - first);
+        let_go(f, number);
+        first = next;
+    }
 }
 
 void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t first, uint32_t count)
@@ -119,11 +139,9 @@ void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t 
         return;
     }
     for (uint32_t end = first + count, n; first < end; first += n) {
-        uint32_t expected = s->flags & FL_SEG_IMM1 ? s->imm1 : (uint32_t)f->b.op_b[first],
-                 most = expected && end - first > 32 - first % 32 ? 32 - first % 32 : end - first;
-        n = s->flags & FL_SEG_IMM0 ? most : 1;
-        while (n < most && number_of(f, s, first + n) == number_of(f, s, first)) n++;
-        arrive_together(f, s, expected, first, n);
+        n = s->flags & FL_SEG_IMM0 ? count : 1;
+        while (first + n < end && number_of(f, s, first + n) == number_of(f, s, first)) n++;
+        arrive_together(f, s, s->flags & FL_SEG_IMM1 ? s->imm1 : (uint32_t)f->b.op_b[first], first, first + n);
     }
 }
 
@@ -144,7 +162,7 @@ bool barrier_release(struct frame *f)
     bool any = f->let_go;
     if (f->let_go)
         for (uint32_t t = 0; t < f->b.nthreads; t++)
-            if (f->status[t] == THREAD_LET_GO) f->status[t] = THREAD_READY;
+            f->status[t] = f->status[t] == THREAD_LET_GO ? THREAD_READY : f->status[t];
     f->let_go = false;
     if (f->at_cluster) any |= cluster_release(f);
     for (uint32_t k = 0; k < BARRIERS; k++) {

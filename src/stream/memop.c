@@ -21,7 +21,7 @@ struct op {
     uint64_t value;
     void *alias;
     CUdeviceptr at;
-    bool registered;             /* memory */
+    bool registered, forbidden;  /* memory; to be read only, though this is a write */
     bool passing;                /* it is that, mapped memory or another process's, which was found */
     uint64_t changes;            /* at this count of changes */
     const struct device *device; /* the stream's */
@@ -59,6 +59,7 @@ static CUresult address(struct op *o, CUdeviceptr at)
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
     o->at = at;
     o->registered = a.kind == ALLOCATION_REGISTERED;
+    o->forbidden = o->registered && !(space_access(&a, o->device) & need); /* which it finds out (observed on H200) */
     o->passing = o->registered || a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_IMPORTED;
     const bool given = a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_DEVICE;
     if (given && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
@@ -68,8 +69,8 @@ static CUresult address(struct op *o, CUdeviceptr at)
 
 static bool touch(struct op *o)
 {
-    if (o->registered) o->alias = registered_reach(o->at, o->wide ? 8 : 4, o->kind == OP_WRITE);
-    return o->alias;
+    if (o->forbidden) return false;
+    return !o->registered || (o->alias = registered_reach(o->at, o->wide ? 8 : 4, o->kind == OP_WRITE));
 }
 
 /* It may be there no more when the stream comes to it; then the error is this one (observed on H200). */
