@@ -25,16 +25,16 @@ struct errand {
     int fd, got;      /* a copy of fd, or the file if it is -1 */
 };
 
-/* UNSEEN: it never returns, on a stack that goes. */
+/* On a stack that goes. It returns: a sanitizer's _exit takes its time. */
 UNSEEN static int fetch(void *arg)
 {
     struct errand *e = arg;
     struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) || setrlimit(RLIMIT_NOFILE, &(struct rlimit){ l.rlim_max, l.rlim_max })) _exit(0);
+    if (getrlimit(RLIMIT_NOFILE, &l) || setrlimit(RLIMIT_NOFILE, &(struct rlimit){ l.rlim_max, l.rlim_max })) return 0;
     int from = e->fd < 0 ? memfd_create(e->name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : e->fd;
     e->got = fcntl(from, F_DUPFD_CLOEXEC, (int)l.rlim_cur);
     if (e->fd < 0 && from >= 0) close(from);
-    _exit(0);
+    return 0;
 }
 
 /* A number above the limit, -1 where that cannot be. */
