@@ -5,6 +5,7 @@
 #include "../usage.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
@@ -226,11 +227,11 @@ static void *export_stale(void *unused)
 /* While the other thread uses it. */
 static void destroy_stale(void)
 {
-    for (const unsigned before = atomic_load(&uses); atomic_load(&uses) - before < 2;) {}
+    for (const unsigned before = atomic_load(&uses); atomic_load(&uses) - before < 2;) sched_yield();
     CHECK(cuMemPoolDestroy(atomic_load(&stale)));
 }
 
-enum { LIVES = 800 };
+enum { LIVES = 500 };
 
 static void destroy_what_is_imported_into(int unused)
 {

@@ -3,6 +3,7 @@
 #include "../child.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -90,7 +91,7 @@ static void a_limit_that_is_set_meanwhile_stays(void)
         const unsigned before = atomic_load(&made);
         l.rlim_cur = LIMIT - (rlim_t)k % 2;
         EXPECT(!setrlimit(RLIMIT_NOFILE, &l));
-        while (atomic_load(&made) == before) {}
+        while (atomic_load(&made) == before) sched_yield();
         EXPECT_EQUAL(limit(), l.rlim_cur);
     }
     end_making(other);
@@ -102,7 +103,7 @@ static void what_an_application_opens_lies_below_its_limit(void)
     while (dup(0) >= 0) {}
     const CUmemGenericAllocationHandle h = make();
     const pthread_t other = begin_making();
-    for (unsigned k = 0; k < ROUNDS; k++) EXPECT_EQUAL(dup(0), -1);
+    for (unsigned k = 0; k < 20 * ROUNDS; k++) EXPECT_EQUAL(dup(0), -1);
     end_making(other);
     CHECK(cuMemRelease(h));
 }
@@ -110,7 +111,7 @@ static void what_an_application_opens_lies_below_its_limit(void)
 static void a_forked_child_has_the_same_limit_and_no_siblings(void)
 {
     const pthread_t other = begin_making();
-    for (unsigned k = 0; k < 20; k++) {
+    for (unsigned k = 0; k < 100; k++) {
         const pid_t child = fork();
         if (!child) _exit(limit() != LIMIT);
         int status = -1;
