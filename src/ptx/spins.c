@@ -12,6 +12,7 @@ enum { SHORT_LOOP = 16 }; /* instructions: with no effects and that short, a pla
 
 struct taint {
     uint64_t *set;
+    uint8_t *stored; /* by instruction: what it stores has been followed */
     bool hit, changed;
 };
 static void test_taint(struct reg *r, void *arg)
@@ -92,10 +93,12 @@ static bool gives_to(const struct instr *st, const struct instr *ld)
     return st->space == SPACE_local && (to->reg || from->reg);
 }
 
-/* Follows what i, of the loop, stores there. */
-static void spread_through_memory(const struct cfg *c, const uint8_t *in_loop, const struct instr *i, struct taint *t)
+/* Follows what the instruction, of the loop, stores there. */
+static void spread_through_memory(const struct cfg *c, const uint8_t *in_loop, uint32_t at, struct taint *t)
 {
-    if (i->op != OP_st || i->nops < 2 || !is_own(i)) return;
+    const struct instr *i = &c->func->code[at];
+    if (i->op != OP_st || i->nops < 2 || !is_own(i) || t->stored[at]) return;
+    t->stored[at] = 1;
     for (uint32_t k = 0; k < c->func->ncode; k++)
         if (in_loop[c->block_at[k]] && gives_to(i, &c->func->code[k])) instr_defs(&c->func->code[k], spread_taint, t);
 }
@@ -103,8 +106,10 @@ static void spread_through_memory(const struct cfg *c, const uint8_t *in_loop, c
 /* ---- loops */
 
 struct loop {
-    uint8_t *in; /* by block */
-    bool waits;  /* it can also be gone round in a way that waits for other threads: that is left out */
+    uint8_t *in;     /* by block */
+    uint8_t *seen;   /* room for a search */
+    uint32_t *stack;
+    bool waits;      /* it can also be gone round in a way that waits for other threads: that is left out */
 };
 
 static bool is_waiting(const struct cfg *c, uint32_t block)
@@ -145,6 +150,8 @@ static bool loop_spins(const struct cfg *c, const struct loop *l, bool others_lo
         if (!effects && size <= SHORT_LOOP) seed |= is_bare_look(in, defined);
         if (seed) instr_defs(in, spread_taint, &t);
     }
+    if (!t.changed) return false;
+    t.stored = arena_alloc(f->ncode);
     do {
         t.changed = false;
         for (uint32_t i = 0; i < f->ncode; i++) {
@@ -154,28 +161,28 @@ static bool loop_spins(const struct cfg *c, const struct loop *l, bool others_lo
             if (!t.hit) continue;
             if (decides(&f->code[i])) return true;
             instr_defs(&f->code[i], spread_taint, &t);
-            spread_through_memory(c, l->in, &f->code[i], &t);
+            spread_through_memory(c, l->in, i, &t);
         }
     } while (t.changed);
     return false;
 }
 
 /* Of the blocks in the loop those that are reached from head. */
-static void keep_reached(const struct cfg *c, uint32_t head, uint8_t *in)
+static void keep_reached(const struct cfg *c, uint32_t head, struct loop *l)
 {
-    uint8_t *seen = arena_alloc(c->nblocks);
-    uint32_t *stack = arena_alloc(c->nblocks * sizeof *stack), depth = 0;
-    seen[head] = 1;
-    stack[depth++] = head;
+    uint32_t depth = 0;
+    memset(l->seen, 0, c->nblocks);
+    l->seen[head] = 1;
+    l->stack[depth++] = head;
     while (depth) {
-        const struct block *b = &c->blocks[stack[--depth]];
+        const struct block *b = &c->blocks[l->stack[--depth]];
         for (uint32_t s = 0; s < b->nsucc; s++)
-            if (in[b->succ[s]] && !seen[b->succ[s]]) {
-                seen[b->succ[s]] = 1;
-                stack[depth++] = b->succ[s];
+            if (l->in[b->succ[s]] && !l->seen[b->succ[s]]) {
+                l->seen[b->succ[s]] = 1;
+                l->stack[depth++] = b->succ[s];
             }
     }
-    memcpy(in, seen, c->nblocks);
+    memcpy(l->in, l->seen, c->nblocks);
 }
 
 /* The blocks that reach tail without passing head, and both. False: nobody goes round without waiting for other threads. */
@@ -198,7 +205,7 @@ static bool loop_body(const struct cfg *c, uint32_t head, uint32_t tail, struct 
             }
         }
     }
-    keep_reached(c, head, l->in);
+    keep_reached(c, head, l);
     return l->in[tail];
 }
 
@@ -301,7 +308,9 @@ bool mark_spins(struct func *f, bool others_look)
     bool found = false;
     if (!f->ncode) return false;
     cfg_build(&c, f);
-    struct loop l = { .in = arena_alloc(c.nblocks) };
+    struct loop l = { .in = arena_alloc(c.nblocks),
+                      .seen = arena_alloc(c.nblocks),
+                      .stack = arena_alloc(c.nblocks * sizeof *l.stack) };
     uint8_t *state = arena_alloc(c.nblocks);
     uint32_t *stack = arena_alloc((c.nblocks + 1ul) * 4), *at = arena_alloc((c.nblocks + 1ul) * 4), depth = 0;
     stack[depth++] = 0;
