@@ -117,7 +117,8 @@ static const char *own_address(struct emitter *e, const struct instr *i, const s
 {
     bool param = o->var->space == SPACE_param;
     const char *p = param ? param_pointer(e, o->var) : local_pointer(e, o->var);
-    if (param && (o->offset < 0 || (uint64_t)o->offset + bytes > o->var->size))
+    const bool open = param && o->var->is_argument && !o->var->size; /* as long as what is given */
+    if (param && (o->offset < 0 || (!open && (uint64_t)o->offset + bytes > o->var->size)))
         fail(i, "the access is outside the parameter");
     return o->offset ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset) : p;
 }

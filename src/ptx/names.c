@@ -28,23 +28,33 @@ static struct name *find(struct scope *s, const struct token *t)
     return NULL;
 }
 
-/* Splits a name like %r12 into what a range of s could have declared; the range, or NULL. */
-static struct reg_range *range_of(struct scope *s, const struct token *t)
+/* Splits a name like %r12 into what a range of s could have declared; the range, or NULL. Of r01 that is r<2>, or
+ * r0<2> if that is there. */
+static struct reg_range *range_of(struct scope *s, const struct token *t, uint64_t *number)
 {
+    struct reg_range *found = NULL;
     size_t digits = 0;
     while (digits < t->length && t->text[t->length - 1 - digits] >= '0' && t->text[t->length - 1 - digits] <= '9')
         digits++;
     for (struct reg_range *r = s->ranges; r; r = r->next) {
         size_t n = strlen(r->prefix);
         if (n >= t->length || t->length - n > digits || memcmp(t->text, r->prefix, n)) continue;
-        uint64_t number = 0;
-        for (size_t i = n; i < t->length && number < 1u << 30; i++) number = number * 10 + (uint64_t)(t->text[i] - '0');
-        if (number < r->count && (t->text[n] != '0' || t->length - n == 1)) return r;
+        uint64_t k = 0;
+        for (size_t i = n; i < t->length && k < 1u << 30; i++) k = k * 10 + (uint64_t)(t->text[i] - '0');
+        const bool exact = t->text[n] != '0' || t->length - n == 1;
+        if (k >= r->count || (found && !exact)) continue;
+        found = r;
+        *number = k;
+        if (exact) break;
     }
-    return NULL;
+    return found;
 }
 
-bool declared_here(struct scope *s, const struct token *t) { return find(s, t) || range_of(s, t); }
+bool declared_here(struct scope *s, const struct token *t)
+{
+    uint64_t number;
+    return find(s, t) || range_of(s, t, &number);
+}
 
 struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type)
 {
@@ -70,10 +80,15 @@ void names_forget(struct scope *s)
 /* A register of a range comes to be when it is first named. */
 static struct reg *find_range(struct parser *p, struct scope *s, const struct token *t)
 {
-    struct reg_range *r = range_of(s, t);
+    uint64_t number;
+    struct reg_range *r = range_of(s, t, &number);
     if (!r) return NULL;
-    struct reg *reg = reg_new(p, arena_text(t->text, t->length), r->type);
-    declare(s, reg->name, NAME_REG, reg);
+    char *text = arena_printf("%s%llu", r->prefix, (unsigned long long)number);
+    const struct token proper = { .text = text, .length = strlen(text) };
+    struct name *known = find(s, &proper);
+    struct reg *reg = known && known->kind == NAME_REG ? known->object : reg_new(p, text, r->type);
+    if (!known) declare(s, text, NAME_REG, reg);
+    if (proper.length != t->length) declare(s, arena_text(t->text, t->length), NAME_REG, reg);
     return reg;
 }
 

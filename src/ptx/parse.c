@@ -85,6 +85,7 @@ static struct func *signature(struct parser *p, bool entry, uint8_t linkage, str
     if (f->blocks_are_clusters && (!f->reqntid[0] || !f->cluster[0]))
         fatal_at(EXIT_INVALID_PTX, f->line, ".blocksareclusters without .reqntid and .reqnctapercluster");
     check_signature(f);
+    if (f->noreturn && sig->nrets) fatal_at(EXIT_INVALID_PTX, f->line, "'%s' has a result, but does not return", f->name);
     sig->noreturn = f->noreturn;
     return f;
 }
@@ -358,8 +359,12 @@ static void parse_alias(struct parser *p)
 static void parse_definition(struct parser *p)
 {
     uint8_t linkage = parse_linkage(p);
+    const bool attributed = token_is(&p->token, ".attribute");
+    if (attributed) parse_attributes(p);
     enum ptx_space space = space_of(&p->token);
-    if (accept(p, ".entry")) {
+    if (attributed && !space) {
+        syntax_error(p, "a state space");
+    } else if (accept(p, ".entry")) {
         parse_function(p, true, linkage);
     } else if (accept(p, ".func")) {
         if (token_is(&p->token, ".attribute")) debug_directive(p);

@@ -32,6 +32,7 @@ struct parser {
     bool unchecked;                /* whether what is read is legal; it is our own */
     struct opcode *opcodes[OPCODE_BUCKETS];
     unsigned file;                 /* of those that a linker joined, by number */
+    bool managed;                  /* what is declared next */
 };
 
 /* parse_opcode.c: the opcode with all its modifiers; what is known of its operands, NULL: nothing. */
@@ -77,6 +78,7 @@ double number_real(const struct number *n);
 bool begins_constant(const struct parser *p);      /* and no operand with a name, such as !%p, or WARP_SZ alone */
 
 /* parse_var.c: what follows ".global" or the like, to its ';' (linkage: FL_LINK_*); a list of parameters in brackets. */
+void parse_attributes(struct parser *p); /* .attribute(...) before the state space; of what is declared next */
 bool parse_reference(struct parser *p, uint8_t linkage);
 void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage);
 struct proto;

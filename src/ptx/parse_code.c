@@ -124,7 +124,8 @@ static struct proto *call_prototype(struct parser *p)
     if (token_is(&p->token, "(")) parse_results(p, proto, false);
     expect(p, "_");
     if (token_is(&p->token, "(")) parse_params(p, &proto->params, &proto->nparams, false);
-    if (accept(p, ".noreturn")) proto->noreturn = true;
+    proto->noreturn = accept(p, ".noreturn");
+    if (proto->noreturn && proto->nrets) fatal_at(EXIT_INVALID_PTX, p->token.line, "what has a result returns");
     if (accept(p, ".abi_preserve")) constant(p);
     return proto;
 }

@@ -353,6 +353,12 @@ static bool attributes(struct parser *p)
     return managed;
 }
 
+void parse_attributes(struct parser *p)
+{
+    expect(p, ".attribute");
+    p->managed = attributes(p);
+}
+
 /* What a declaration says before the names: .align 16 .v4 .f32 */
 struct declaration {
     enum ptx_type type;
@@ -363,7 +369,8 @@ struct declaration {
 
 static struct declaration declaration(struct parser *p)
 {
-    struct declaration d = { .vector = 1 };
+    struct declaration d = { .vector = 1, .managed = p->managed };
+    p->managed = false;
     for (;;) {
         if (accept(p, ".align"))
             check_alignment(p, d.align = (uint32_t)count(p));

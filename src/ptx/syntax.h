@@ -15,7 +15,7 @@
  * operands: a letter for each, '?' before those that may be missing:
  *     d  a register of the instruction's first type     a  that, or a constant
  *     A  that, or what else mov takes: a special register, a variable
- *     _  nothing     o  like d, or _     D  like o, or d|p, where p is a predicate     P  d|p or _|p
+ *     _  nothing     o  like d, or _     D  like o, or d|p, where p is a predicate     e  the same, not _     P  d|p or _|p
  *     x  like d, or a wider register; of .v2 a vector of two     X  that, or _
  *     y  like x, or a constant     Y  like y, or a special register
  *     q  a predicate that is set, or _     Q  one, or two: q|q     p  a predicate, !p or a constant

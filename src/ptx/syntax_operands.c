@@ -117,7 +117,7 @@ static bool is_fragment(const struct operand *o, enum ptx_type type, bool writte
 
 static bool fits_slot(const struct operand *o, const struct slot *s, const struct instr *i, unsigned vector)
 {
-    if (o->paired && !strchr("DPQ.", s->kind)) return false;
+    if (o->paired && !strchr("DePQ.", s->kind)) return false;
     if ((o->part && !strchr("sSgkKlL", s->kind)) || (o->minus && !strchr("gG", s->kind))) return false;
     if (o->negated && !strchr(s->type == T_pred ? "pAa." : "p.", s->kind)) return false;
     switch (s->kind) {
@@ -136,6 +136,7 @@ static bool fits_slot(const struct operand *o, const struct slot *s, const struc
         return is_register(o, s->type) || constant_fits(o, s->type) || named_fits(o, s->type);
     case 'o':
     case 'D': return is_pair(o, s->type);
+    case 'e': return is_pair(o, s->type) && o->kind != OPERAND_sink;
     case 'P': return is_pair(o, s->type) && o->second;
     case 'q':
     case 'Q': return is_pair(o, T_pred) && (o->second || !o->paired || o->kind == OPERAND_reg);
