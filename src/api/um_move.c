@@ -39,22 +39,18 @@ static CUresult discard_whole_pages(uint64_t va, uint64_t size, bool in_place)
     return start < end ? uvm_discard(start, end - start, in_place) : CUDA_SUCCESS;
 }
 
-/* To a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is, nor on
- * memory that somebody has freed meanwhile. */
-static CUresult do_step(const struct step *t)
-{
-    CUresult r = CUDA_SUCCESS;
-    if (t->discard) r = discard_whole_pages(t->va, t->size, t->prefetch);
-    if (t->prefetch && !r) r = (t->ordinary ? pageable_prefetch : uvm_prefetch)(t->va, t->size, t->target);
-    return r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : r;
-}
-
 static CUresult do_steps(void *arg)
 {
     const struct steps *s = arg;
     CUresult r = CUDA_SUCCESS;
-    for (size_t k = 0; k < s->count && !r; k++) r = do_step(&s->step[k]);
-    return r;
+    for (size_t k = 0; k < s->count && !r; k++) {
+        const struct step *t = &s->step[k];
+        if (t->discard) r = discard_whole_pages(t->va, t->size, t->prefetch);
+        if (t->prefetch && !r) r = (t->ordinary ? pageable_prefetch : uvm_prefetch)(t->va, t->size, t->target);
+    }
+    /* to a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is, nor on
+     * memory that somebody has freed meanwhile */
+    return r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : r;
 }
 
 /* The stream that the caller means. What is refused for its flags ends no capture (observed on H200). */

@@ -94,7 +94,7 @@ static void give_managed(struct chunk *c)
 /* What is imported was counted where it comes from. */
 static CUresult take_addresses(const struct mempool *p, const struct chunk *c, uint64_t size, struct space_chunk *out)
 {
-    if (p->imported) return space_place(p->device, size, size, out);
+    if (p->imported) return space_place_in_turn(p->device, size, out);
     return (chunk_divisible(c) ? space_take_apart : space_take)(p->device, size, out);
 }
 

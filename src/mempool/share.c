@@ -262,10 +262,9 @@ static CUresult export_block(struct mempool *p, struct block *b, CUmemPoolPtrExp
         uint32_t k = free_slot(s);
         if (!k) return CUDA_ERROR_OUT_OF_MEMORY;
         struct slot *t = &s->table->slot[k];
-        const uint64_t from = round_down(b->at, MEMPOOL_MAPPING); /* the chunk is its mappings: it may grow, and come apart */
-        t->chunk = b->chunk->offset + from;
-        t->chunk_size = round_up(b->at + b->a.size, MEMPOOL_MAPPING) - from;
-        t->at = b->at - from;
+        t->chunk = b->chunk->offset;
+        t->chunk_size = b->chunk->memory.size;
+        t->at = b->at;
         t->size = b->a.size;
         atomic_fetch_add_explicit(&t->generation, 1, memory_order_release);
         s->taken[k] = true;
@@ -321,47 +320,48 @@ static CUresult read_slot(const struct share *s, const CUmemPoolPtrExportData *d
     return CUDA_SUCCESS;
 }
 
-static bool shows(const struct chunk *c, uint64_t offset, uint64_t size)
+static CUresult show_chunk(struct mempool *p, uint64_t offset, uint64_t size, struct chunk **out)
 {
-    return offset >= c->offset && offset - c->offset <= c->memory.size && size <= c->memory.size - (offset - c->offset);
+    for (struct chunk *c = p->chunks; c; c = c->next)
+        if (c->offset == offset && c->memory.size == size) {
+            *out = c;
+            return CUDA_SUCCESS;
+        }
+    return chunk_new(p, size, offset, out);
 }
 
-/* Whether the slot's bytes were imported. Of the host's memory nothing is imported that overlaps what was, also if the
- * exporter has freed that since (observed on H200). */
-static bool is_there(const struct mempool *p, const struct slot *t, struct allocation *out)
-{
-    const uint64_t from = t->chunk + t->at, to = from + t->size;
-    for (const struct chunk *c = p->chunks; c; c = c->next) {
-        const uint64_t end = c->offset + c->memory.size, low = from > c->offset ? from : c->offset,
-                       high = to < end ? to : end;
-        if (low < high && space_first(c->memory.va + (low - c->offset), high - low, out) &&
-            (!p->device || (out->offset == from && out->size == t->size)))
-            return true;
-    }
-    return false;
-}
-
+/* A chunk as it was when the allocation was exported: what lies side by side there does so here (observed on H200). Where
+ * there are no addresses for that, its mappings in which the allocation lies. */
 static CUresult imported_chunk(struct mempool *p, const struct slot *t, struct chunk **out)
 {
-    for (*out = p->chunks; *out; *out = (*out)->next)
-        if (shows(*out, t->chunk, t->chunk_size) && !((t->chunk - (*out)->offset) % MEMPOOL_MAPPING)) return CUDA_SUCCESS;
-    return chunk_new(p, t->chunk_size, t->chunk, out);
+    const uint64_t from = round_down(t->at, MEMPOOL_MAPPING), to = round_up(t->at + t->size, MEMPOOL_MAPPING);
+    CUresult r = show_chunk(p, t->chunk, t->chunk_size, out);
+    return r == CUDA_ERROR_OUT_OF_MEMORY ? show_chunk(p, t->chunk + from, to - from, out) : r;
+}
+
+/* Of the host's memory nothing is imported that overlaps what was, also if the exporter has freed that since (observed on
+ * H200). */
+static bool is_there(const struct chunk *c, uint64_t at, uint64_t size, struct allocation *out)
+{
+    const uint64_t va = c->memory.va + at;
+    return space_first(va, size, out) && (!c->pool->device || (out->base == va && out->size == size));
 }
 
 static CUresult import_block(struct mempool *p, const struct slot *t, CUdeviceptr *out)
 {
     struct chunk *c;
     struct allocation there;
-    if (is_there(p, t, &there)) {
+    CUresult r = imported_chunk(p, t, &c);
+    if (r) return r;
+    const uint64_t at = t->chunk + t->at - c->offset;
+    if (is_there(c, at, t->size, &there)) {
         if (p->device) *out = there.base;
         return p->device ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_MAPPED;
     }
-    CUresult r = imported_chunk(p, t, &c);
-    if (r) return r;
     struct block *b = block_new(p);
     if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
     b->chunk = c;
-    b->at = t->chunk + t->at - c->offset;
+    b->at = at;
     b->size = round_up(t->size, BLOCK_UNIT);
     if ((r = block_lend(p, b, t->size))) { /* it overlaps another, which the exporter has freed since */
         block_spare(p, b);

@@ -267,18 +267,29 @@ static CUresult memory_of(struct device *d, struct vram **out)
     return r;
 }
 
+static void describe_places(struct device *d, struct vram *v, uint64_t size, struct space_chunk *out)
+{
+    out->size = size;
+    out->backing = &v->backing;
+    out->va = place_base(d) + out->offset;
+}
+
 CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out)
+{
+    for (; size >= least; size = round_down(size / 2, least)) {
+        if (vram_place(&d->vram, size, &out->offset)) continue;
+        describe_places(d, &d->vram, size, out);
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult space_place_in_turn(struct device *d, uint64_t size, struct space_chunk *out)
 {
     struct vram *v;
     CUresult r = memory_of(d, &v);
-    for (; !r && size >= least; size = round_down(size / 2, least)) {
-        if (vram_place(v, size, &out->offset)) continue;
-        out->size = size;
-        out->backing = &v->backing;
-        out->va = place_base(d) + out->offset;
-        return CUDA_SUCCESS;
-    }
-    return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r && !(r = vram_place_in_turn(v, size, &out->offset))) describe_places(d, v, size, out);
+    return r;
 }
 
 CUresult space_backing(struct device *d, const struct backing **out)

@@ -108,9 +108,11 @@ CUresult space_take_apart(struct device *d, uint64_t size, struct space_chunk *o
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);
 /* Gives a chunk back. No processor may have it mapped any more. */
 void space_give(struct device *d, const struct space_chunk *c);
-/* Addresses of d (NULL: the host's), size bytes if there are so many, fewer if not, but a multiple of `least`: with places
- * in the file behind them, but no memory. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Addresses of d, size bytes if there are so many, fewer if not, but a multiple of `least`: with places in the file behind
+ * them, but no memory. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out);
+/* The same, of d or (NULL) the host, which do not come again soon once they were given back. */
+CUresult space_place_in_turn(struct device *d, uint64_t size, struct space_chunk *out);
 /* What memory of d (NULL: the host's) lies in. */
 CUresult space_backing(struct device *d, const struct backing **out);
 /* Gives such addresses back. */

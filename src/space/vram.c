@@ -107,22 +107,31 @@ static void fill(struct vram_chunks *c, uint64_t k, uint64_t n)
     for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
 }
 
+static CUresult take_place(struct vram *v, uint64_t n, bool apart, bool charged, uint64_t *offset)
+{
+    struct vram_chunks *c = v->chunks;
+    uint64_t k = apart ? place_apart(c, v->capacity / VRAM_CHUNK) : c->count;
+    if (k == c->count) k = place(c, n);
+    if (k == c->count || (charged && vram_charge(v, n * VRAM_CHUNK))) return CUDA_ERROR_OUT_OF_MEMORY;
+    fill(c, k, n);
+    if (k + n <= c->turn) c->next = k + n;
+    *offset = k * VRAM_CHUNK;
+    return CUDA_SUCCESS;
+}
+
 static CUresult take(struct vram *v, uint64_t size, bool apart, uint64_t *offset)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    uint64_t n = size / VRAM_CHUNK;
     pthread_mutex_lock(&v->lock);
-    struct vram_chunks *c = v->chunks;
-    if (size <= v->capacity - v->used) {
-        uint64_t k = apart ? place_apart(c, v->capacity / VRAM_CHUNK) : c->count;
-        if (k == c->count) k = place(c, n);
-        if (k < c->count && !vram_charge(v, size)) {
-            fill(c, k, n);
-            if (k + n <= c->turn) c->next = k + n;
-            *offset = k * VRAM_CHUNK;
-            r = CUDA_SUCCESS;
-        }
-    }
+    if (size <= v->capacity - v->used) r = take_place(v, size / VRAM_CHUNK, apart, true, offset);
+    pthread_mutex_unlock(&v->lock);
+    return r;
+}
+
+CUresult vram_place_in_turn(struct vram *v, uint64_t size, uint64_t *offset)
+{
+    pthread_mutex_lock(&v->lock);
+    CUresult r = take_place(v, size / VRAM_CHUNK, false, false, offset);
     pthread_mutex_unlock(&v->lock);
     return r;
 }

@@ -33,6 +33,8 @@ void vram_free(struct vram *v, uint64_t offset, uint64_t size);
 /* Places in the file, as vram_alloc_apart finds them, with no memory to them yet: the pages are the caller's to charge
  * before they are used, and to uncharge. vram_drop gives the places back. */
 CUresult vram_place(struct vram *v, uint64_t size, uint64_t *offset);
+/* The same, as vram_alloc finds them: those that were given back do not come again soon. */
+CUresult vram_place_in_turn(struct vram *v, uint64_t size, uint64_t *offset);
 /* Memory of the device that others hold: counted, but with no place in the file. */
 CUresult vram_charge(struct vram *v, uint64_t size);
 /* The same, after whoever can give some back was asked to. */

@@ -306,23 +306,6 @@ static void a_context_that_ends_takes_nobody_elses_pages(void)
     EXPECT_EQUAL(*words(p, 0), 7);
 }
 
-static void a_batch_goes_on_behind_what_finds_no_room(void)
-{
-    CUdeviceptr all, ranges[] = { managed(2 * MIB), managed(2 * MIB) };
-    size_t sizes[] = { 2 * MIB, 2 * MIB }, first[] = { 0, 1 };
-    CUmemLocation to[] = { gpu(3), gpu(4) };
-    CHECK(cuCtxSetCurrent(on[3].context));
-    size_t room, whole;
-    CHECK(cuMemGetInfo(&room, &whole));
-    CHECK(cuMemAlloc(&all, room / (2 * MIB) * (2 * MIB)));
-    for (int k = 0; k < 2; k++) *words(ranges[k], 0) = 5;
-    CHECK(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, first, 2, 0, CU_STREAM_PER_THREAD));
-    CHECK(cuCtxSynchronize());
-    EXPECT_EQUAL(place_of(ranges[0]), FAULTLINE_ON_HOST);
-    EXPECT_EQUAL(place_of(ranges[1]), ON_DEVICE + 4);
-    CHECK(cuMemFree(all));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,7 +319,6 @@ int main(void)
         ALONE(start, what_leaves_a_full_device_goes_to_the_host),
         ALONE(start, a_working_set_of_all_devices_goes_through_one),
         ALONE(start, prefetches_go_round),
-        ALONE(start, a_batch_goes_on_behind_what_finds_no_room),
         ALONE(start, copies_between_peers_take_managed_memory),
         ALONE(start, a_context_that_ends_takes_nobody_elses_pages),
     };
