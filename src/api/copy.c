@@ -53,9 +53,14 @@ static CUresult engine(const struct copy *c, const struct side *s, const struct 
     return r;
 }
 
+/* What is short, and said to be the host's, the processor reads, not an engine: if the program has unmapped it, that ends
+ * the program (observed on an H200). */
+static bool is_read_by_processor(const struct copy *c) { return c->from.as_host && extent_of(c, &c->from) <= SHORT; }
+
 static CUresult perform_found(struct copy *c)
 {
-    if (!span_touch(&c->from.span, extent_of(c, &c->from), false) || !span_touch(&c->to.span, extent_of(c, &c->to), true))
+    if ((!is_read_by_processor(c) && !span_touch(&c->from.span, extent_of(c, &c->from), false)) ||
+        !span_touch(&c->to.span, extent_of(c, &c->to), true))
         return CUDA_ERROR_LAUNCH_FAILED;
     CUresult r = engine(c, &c->from, &c->to, false);
     if (r || (r = engine(c, &c->to, &c->from, true))) return r;
@@ -147,7 +152,8 @@ static void flatten(struct copy *c)
     }
 }
 
-/* The copy has its source with it, without the gaps: nobody waits until the stream comes to it. */
+/* The copy has its source with it, without the gaps: nobody waits until the stream comes to it. It is the processor that
+ * reads it: what the program has unmapped ends the program (observed on an H200). */
 static CUresult enqueue_staged(struct stream *s, const struct copy *c, size_t size)
 {
     const size_t row = c->width, slice = row * c->height, all = slice * c->depth;
@@ -156,18 +162,14 @@ static CUresult enqueue_staged(struct stream *s, const struct copy *c, size_t si
     char *to = (char *)whole + size;
     memcpy(whole, c, size);
     struct span *from = &whole->from.span;
-    const bool passing = from->passing;
-    space_copy_begins(passing);
-    const bool there = span_touch(from, extent_of(c, &c->from), false);
     whole->staged = size;
     from->passing = from->registered = 0; /* it is needed no more */
     whole->from.pitch = row;
     whole->from.slice = slice;
-    for (size_t z = 0; z < c->depth && there; z++)
+    for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
             memcpy(to + z * slice + y * row, from->bytes + z * c->from.slice + y * c->from.pitch, row);
-    space_copy_ends(passing);
-    CUresult r = there ? stream_enqueue_short(s, perform, whole, size + all) : CUDA_ERROR_LAUNCH_FAILED;
+    CUresult r = stream_enqueue_short(s, perform, whole, size + all);
     free(whole);
     return r;
 }

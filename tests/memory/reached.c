@@ -49,8 +49,7 @@ static void use(char *p)
     ok(cuStreamWaitValue32(NULL, (CUdeviceptr)p + 400, 0x09090909, CU_STREAM_WAIT_VALUE_EQ));
     ok(cuCtxSynchronize());
     ok(cuMemsetD8(d, 0, SIZE));
-    ok(cuMemcpyHtoD(d, p, 1000)); /* read before the stream comes to it */
-    ok(cuMemcpyDtoD(d + 1000, (CUdeviceptr)p + 1000, SIZE - 1000));
+    ok(cuMemcpyDtoD(d, (CUdeviceptr)p, SIZE)); /* cuMemcpyHtoD reads it by the processor, on an H200, too */
     ok(cuMemcpyDtoH(seen, d, SIZE));
     for (int k = 0; k < SIZE; k++) assert_int_equal(seen[k], k >= 100 && k < 200 ? 8 : k >= 400 && k < 404 ? 9 : 7);
     ok(cuMemFree(d));
