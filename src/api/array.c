@@ -31,8 +31,8 @@ CUresult array_get(CUarray handle, struct array **out)
 
 CUresult array_get_again(struct array *a, uint64_t life)
 {
-    CUresult r = array_get((CUarray)a, &a);
-    return r || a->life == life ? r : array_end(a, CUDA_ERROR_INVALID_HANDLE);
+    uses_begin(&a->uses);
+    return atomic_load(&a->life) == life ? CUDA_SUCCESS : array_end(a, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUresult array_end(struct array *a, CUresult r)
@@ -252,6 +252,9 @@ static struct array *take_out(struct array **at)
 
 void array_free(struct array *a)
 {
+    /* other contexts' streams may still come to copies of it */
+    atomic_store(&a->life, 0);
+    uses_wait(&a->uses);
     if (a->memory) space_free(a->memory);
     if (a->tiles && !a->mipmap) sparse_destroy(a->tiles);
     object_give(&all, a);

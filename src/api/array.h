@@ -13,7 +13,7 @@ enum { ARRAY_MAPPED = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING, ARRAY
 struct array {                     /* CUarray_st */
     struct object_link link;
     struct uses uses;              /* calls that have it from array_get, until array_end */
-    uint64_t life;                 /* of all arrays that ever were, whichever were here */
+    _Atomic uint64_t life;         /* of all arrays that ever were, whichever were here; 0: its memory is gone */
     CUDA_ARRAY3D_DESCRIPTOR desc;
     struct context *context;
     struct allocation *memory;     /* NULL: it has tiles */
@@ -38,7 +38,7 @@ struct mipmapped {                 /* CUmipmappedArray_st */
 /* CUDA_ERROR_INVALID_HANDLE unless it is a living array. It stays until the end, which returns r. */
 CUresult array_get(CUarray handle, struct array **out);
 CUresult array_end(struct array *a, CUresult r);
-/* The same for one that was found before: the one that lived then. */
+/* The same for one that was found before, the one that lived then; that it is being destroyed does not matter yet. */
 CUresult array_get_again(struct array *a, uint64_t life);
 CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out);
 CUresult mipmap_end(struct mipmapped *m, CUresult r);
