@@ -304,12 +304,13 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     if (!pHandle || !pAllocateArray) return CUDA_ERROR_INVALID_VALUE;
     if ((r = array_check(c, pAllocateArray))) return r;
     if (pAllocateArray->Flags & ARRAY_MAPPED && (r = array_tiles(pAllocateArray, 1, &tiles))) return r;
-    if ((r = array_create(c, pAllocateArray, tiles, &a))) {
-        if (tiles) sparse_destroy(tiles);
-        return r;
-    }
-    *pHandle = (CUarray)a;
-    return CUDA_SUCCESS;
+    if (!(r = context_enter(c)))
+        r = context_leave(c, array_create(c, pAllocateArray, tiles, &a));
+    if (!r)
+        *pHandle = (CUarray)a;
+    else if (tiles)
+        sparse_destroy(tiles);
+    return r;
 }
 
 CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)

@@ -211,8 +211,10 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
     CUresult r = library_ready();
     if (r) return r;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = even_dead(&c))) return r;
-    *flags = c->flags | (green_current() ? CU_CTX_MAP_HOST : 0); /* of green ones: observed on H200 */
+    r = context_current_unchecked(&c);
+    if (r && r != CUDA_ERROR_CONTEXT_IS_DESTROYED) return r;
+    /* of those that are destroyed, and of green ones: observed on H200 */
+    *flags = r ? 0 : c->flags | (green_current() ? CU_CTX_MAP_HOST : 0);
     return CUDA_SUCCESS;
 }
 
@@ -289,9 +291,8 @@ CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r == CUDA_ERROR_INVALID_CONTEXT) return r;
-    if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
     if (r) return r;
+    if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
     *pconfig = c->cache;
     return CUDA_SUCCESS;
 }
@@ -335,7 +336,7 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
     struct context *c;
     if (!device) return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = ctx ? library_ready() : context_current(&c);
+    CUresult r = ctx ? library_ready() : even_dead(&c);
     if (!r && ctx) r = context_check(ctx, &c);
     if (r == CUDA_ERROR_CONTEXT_IS_DESTROYED && ctx && c->primary) r = CUDA_SUCCESS; /* observed on H200 */
     if (r) return r;

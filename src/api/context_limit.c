@@ -14,7 +14,8 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
     switch (limit) {
     case CU_LIMIT_STACK_SIZE:
         if (v > MOST_STACK) return CUDA_ERROR_INVALID_VALUE;
-        c->limits[limit] = (v + 15) & ~(size_t)15;
+        /* what the stacks there are have room for is kept as it was said (observed on H200) */
+        c->limits[limit] = round_up(v, 16) == round_up(c->limits[limit], 16) ? v : round_up(v, 16);
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
         if (c->printf_used) return CUDA_ERROR_INVALID_VALUE;

@@ -15,12 +15,12 @@ CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandl
     CUresult r = graph_ready();
     if (r) return r;
     if (!pHandle_out || flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = context_check(ctx, &c))) return r;
+    if ((r = context_check(ctx, &c)) || (r = context_enter(c))) return r;
     pthread_mutex_lock(&graphs_lock);
     if (!(r = graph_get(hGraph, &g)) && !(r = condition_new(g, c, defaultLaunchValue, flags, &k)))
         *pHandle_out = k->handle;
     pthread_mutex_unlock(&graphs_lock);
-    return r;
+    return context_leave(c, r);
 }
 
 /* ---- a node's turn */

@@ -85,7 +85,7 @@ static CUresult give(CUdevResource *out, const struct device *d, const struct gr
     if (!r && !g) r = sm_all(d, &sms);
     if (r) return r;
     fill(out, d, g ? &g->sms : &sms, 0);
-    const bool fine = g && is_odd(d, &g->sms);
+    const bool fine = g && g->sms.pairs;
     out->sm.minSmPartitionSize = least_of(d, fine);
     out->sm.smCoscheduledAlignment = step_of(d, fine);
     return r;
@@ -172,6 +172,7 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResou
         if ((r = read_resource(&resources[k], &h))) return r;
         if (!k) all = h;
         if (h.device != all.device) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+        all.sms.pairs |= is_odd(&devices[h.device], &h.sms);
         for (int j = 0; j < SM_MOST / 64; j++) all.sms.word[j] |= h.sms.word[j];
     }
     struct descriptor *p = object_take(&descriptors); /* there is no call that gives one back */
@@ -187,9 +188,10 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     struct device *d;
     struct green *g;
     struct descriptor *p = (struct descriptor *)desc;
-    CUresult r = device_get(dev, &d);
-    if (r || (r = sticky_get())) return r;
-    if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM || (p && !objects_hold(&descriptors, p)))
+    CUresult r = library_ready();
+    if (!r && !phCtx) r = CUDA_ERROR_INVALID_VALUE;
+    if (r || (r = device_get(dev, &d)) || (r = sticky_get())) return r;
+    if (flags != CU_GREEN_CTX_DEFAULT_STREAM || (p && !objects_hold(&descriptors, p)))
         return CUDA_ERROR_INVALID_VALUE;
     if (p && p->device != d->ordinal) return CUDA_ERROR_INVALID_DEVICE;
     struct sm_set all; /* without a descriptor (observed on H200) */

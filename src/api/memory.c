@@ -33,9 +33,9 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
     if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = alloc_device(c, bytesize, &a))) return r;
-    *dptr = a->base;
-    return CUDA_SUCCESS;
+    if ((r = context_enter(c))) return r;
+    if (!(r = alloc_device(c, bytesize, &a))) *dptr = a->base;
+    return context_leave(c, r);
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -55,9 +55,9 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if ((r = capture_refuse_unsafe())) return r;
     if (__builtin_mul_overflow(pitch, Height, &bytes))
         return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-    if ((r = alloc_device(c, bytes, &a))) return r;
-    *dptr = a->base;
-    return CUDA_SUCCESS;
+    if ((r = context_enter(c))) return r;
+    if (!(r = alloc_device(c, bytes, &a))) *dptr = a->base;
+    return context_leave(c, r);
 }
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
@@ -132,9 +132,9 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     if (!pp || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
         return CUDA_ERROR_INVALID_VALUE;
     if (!bytesize) return CUDA_SUCCESS; /* as on the GPU */
-    if ((r = space_alloc_host(c, bytesize, Flags, &a))) return r;
-    *pp = (void *)a->base;
-    return CUDA_SUCCESS;
+    if ((r = context_enter(c))) return r;
+    if (!(r = space_alloc_host(c, bytesize, Flags, &a))) *pp = (void *)a->base;
+    return context_leave(c, r);
 }
 
 CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize) { return cuMemHostAlloc(pp, bytesize, 0); }

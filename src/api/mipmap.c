@@ -57,24 +57,15 @@ static void unmake(struct mipmapped *m, bool known)
     object_give(&all, m);
 }
 
-CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
-                                        unsigned int numMipmapLevels)
+static CUresult make(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, CUmipmappedArray *out)
 {
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r || (r = capture_refuse_unsafe())) return r;
-    if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = array_check(c, pMipmappedArrayDesc))) return r;
-    if (!small_enough(c->device->profile, pMipmappedArrayDesc)) return CUDA_ERROR_INVALID_VALUE;
     struct mipmapped *m = object_take(&all);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->tiles = NULL;
     m->count = 0;
-    unsigned most = most_levels(pMipmappedArrayDesc), levels = numMipmapLevels ? numMipmapLevels : 1;
-    if (levels > most) levels = most;
-    m->desc = *pMipmappedArrayDesc;
+    m->desc = *d;
     m->context = c;
-    if (m->desc.Flags & ARRAY_MAPPED) r = array_tiles(&m->desc, levels, &m->tiles);
+    CUresult r = d->Flags & ARRAY_MAPPED ? array_tiles(d, levels, &m->tiles) : CUDA_SUCCESS;
     while (!r && m->count < levels) r = add_level(m);
     if (r) {
         unmake(m, false);
@@ -84,8 +75,22 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
     m->next = mipmaps;
     mipmaps = m;
     pthread_mutex_unlock(&lock);
-    *pHandle = (CUmipmappedArray)m;
+    *out = (CUmipmappedArray)m;
     return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
+                                        unsigned int numMipmapLevels)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r || (r = capture_refuse_unsafe())) return r;
+    if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = array_check(c, pMipmappedArrayDesc))) return r;
+    if (!small_enough(c->device->profile, pMipmappedArrayDesc)) return CUDA_ERROR_INVALID_VALUE;
+    const unsigned most = most_levels(pMipmappedArrayDesc), levels = numMipmapLevels ? numMipmapLevels : 1;
+    if ((r = context_enter(c))) return r;
+    return context_leave(c, make(c, pMipmappedArrayDesc, levels < most ? levels : most, pHandle));
 }
 
 /* Where the list has it; the list's end: it has not. Under the lock. */

@@ -19,9 +19,9 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
     if (!profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY)) return CUDA_ERROR_NOT_SUPPORTED;
-    if ((r = uvm_alloc(c, bytesize, flags, &a))) return r;
-    *dptr = a->base;
-    return CUDA_SUCCESS;
+    if ((r = context_enter(c))) return r;
+    if (!(r = uvm_alloc(c, bytesize, flags, &a))) *dptr = a->base;
+    return context_leave(c, r);
 }
 
 /* ---- what a call speaks of */

@@ -220,9 +220,22 @@ static void finish(struct context *c)
     context_synchronize(c);
 }
 
+CUresult context_enter(struct context *c)
+{
+    uses_begin(&c->makers);
+    return atomic_load(&c->destroyed) ? context_leave(c, CUDA_ERROR_CONTEXT_IS_DESTROYED) : CUDA_SUCCESS;
+}
+
+CUresult context_leave(struct context *c, CUresult r)
+{
+    uses_end(&c->makers);
+    return r;
+}
+
 /* Everything the context had is gone; the object stays. */
 static void end(struct context *c)
 {
+    uses_wait(&c->makers);
     stream_set_destroy(c);
     module_set_destroy(c);
     space_release_context(c);

@@ -45,6 +45,7 @@ struct context {
     _Atomic bool finishing;        /* somebody waits for its streams, to end it */
     _Atomic bool released;         /* it has no memory any more, and gets none */
     bool ending;                   /* what belongs to it is being freed; under the table's lock */
+    struct uses makers;            /* calls that make what belongs to it (context_enter) */
     _Atomic size_t limits[PROFILE_LIMITS];
     _Atomic bool heap_used, printf_used; /* by a kernel: those limits hold from then on */
     _Atomic CUfunc_cache cache;
@@ -86,6 +87,10 @@ CUresult context_current(struct context **out);
 CUresult context_optional(struct context **out);
 /* As context_current, but does not look at the sticky error. */
 CUresult context_current_unchecked(struct context **out);
+/* c, which was current just now, does not end before context_leave: for calls that make what belongs to it.
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED. */
+CUresult context_enter(struct context *c);
+CUresult context_leave(struct context *c, CUresult r); /* r */
 /* Whether handle is a live context (not NULL, not destroyed): CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult context_check(CUcontext handle, struct context **out);
 struct context *context_top(void); /* of the calling thread's stack, or NULL; no checks */

@@ -11,6 +11,7 @@
 enum { SM_MOST = 256 };
 struct sm_set {
     uint64_t word[SM_MOST / 64];
+    bool pairs; /* it may be divided by twos: some of it is what a division left over */
 };
 
 struct green { /* CUgreenCtx_st */

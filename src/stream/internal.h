@@ -48,14 +48,14 @@ struct seen { uint64_t issued, last; };
 struct stream {
     struct object_link link;
     _Atomic uint64_t id;           /* unique in the process; 0: the handle is not valid */
-    struct stream_set *set;
+    struct stream_set *_Atomic set; /* this, its kind, flags and green one are looked at without its lock, too (point.c) */
     struct stream *next, **from;   /* in the set's list */
     struct stream *next_gone;      /* of those without a handle */
     struct stream *next_busy, **from_busy; /* while it is listed: see busy.c */
-    enum stream_kind kind;
-    unsigned flags;
+    _Atomic enum stream_kind kind;
+    _Atomic unsigned flags;
     int priority;
-    struct green *green;           /* whose it is, and its number then; NULL: an ordinary context's */
+    struct green *_Atomic green;   /* whose it is, and its number then; NULL: an ordinary context's */
     unsigned long long green_id;
     _Atomic unsigned long long outlived_by; /* it ended with that: the primary context's number; else 0 */
 

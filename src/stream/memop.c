@@ -192,10 +192,10 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
     return address(o, p->writeValue.address);
 }
 
-/* Whether the operations take no time, so that no thread is needed for them on an idle stream. */
+/* Whether the operations take no time, so that no thread is needed for them. */
 static bool immediate(struct batch *b)
 {
-    bool met = true;
+    bool met = stream_idle(b->stream);
     for (unsigned i = 0; i < b->count && met; i++)
         if (b->op[i].kind == OP_WAIT) met = b->count == 1 && !look(&b->op[i], 0, &met) && met;
     return met;

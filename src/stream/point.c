@@ -143,9 +143,9 @@ static bool knows(const struct clock *c, const struct place *place)
 static bool take_turns(struct stream *s, const struct place *place)
 {
     struct stream *t = place->stream;
-    return t->id == place->id && t->set == s->set &&
-           ((s->kind == STREAM_LEGACY && stream_orders_with_legacy(t)) ||
-            (t->kind == STREAM_LEGACY && stream_orders_with_legacy(s)));
+    const bool does = t->set == s->set && ((s->kind == STREAM_LEGACY && stream_orders_with_legacy(t)) ||
+                                           (t->kind == STREAM_LEGACY && stream_orders_with_legacy(s)));
+    return does && t->id == place->id; /* asked last: so all that was another stream's, if it is one by now */
 }
 
 bool stream_follows(struct stream *s, const struct place *place)
