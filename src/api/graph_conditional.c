@@ -83,5 +83,5 @@ CUresult graph_run_assignment(struct condition *c, struct stream *s)
 CUresult graph_run_conditional(const struct lane *l, struct node *n)
 {
     const struct decision d = { n, l->context };
-    return stream_enqueue(l->stream, decide_in_context, &d, sizeof d);
+    return stream_enqueue_calls(l->stream, decide_in_context, &d, sizeof d);
 }

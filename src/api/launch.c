@@ -49,15 +49,24 @@ static const CUlaunchAttribute *attribute_of(const struct request *q, CUlaunchAt
     return NULL;
 }
 
-/* What an edge from the node to what waits for the launch's event says. */
-static CUgraphEdgeData event_edge(const struct request *q)
+/* What edges from the node to what waits for the launch's events say. */
+static CUresult capture_events(const struct request *q)
 {
-    const CUlaunchAttribute *a = attribute_of(q, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
-    if (!a) return (CUgraphEdgeData){ .from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER };
-    return (CUgraphEdgeData){ .from_port = a->value.programmaticEvent.triggerAtBlockStart
-                                               ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
-                                               : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
-                              .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+    CUresult r = CUDA_SUCCESS;
+    bool all = true;
+    if (q->programmatic) {
+        const CUlaunchAttribute *a = attribute_of(q, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+        const CUgraphEdgeData edge = { .from_port = a->value.programmaticEvent.triggerAtBlockStart
+                                                        ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+                                                        : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                       .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+        all = capture_record_launch(q->programmatic, q->stream, edge, &r);
+    }
+    if (!r && all && q->completion) {
+        const CUgraphEdgeData edge = { .from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER };
+        all = capture_record_launch(q->completion, q->stream, edge, &r);
+    }
+    return all ? r : CUDA_ERROR_UNKNOWN;
 }
 
 /* Whether the launch becomes a node. */
@@ -81,7 +90,7 @@ static bool captured(const struct request *q, CUresult *r)
                                            .ctx = (CUcontext)named_context_of(q->stream) } };
     const bool programmatic = early && early->value.programmaticStreamSerializationAllowed;
     if (!capture_kernel(q->stream, &node, attributes, count, programmatic, r)) return false;
-    if (!*r && q->event && !capture_record_launch(q->event, q->stream, event_edge(q), r)) *r = CUDA_ERROR_UNKNOWN;
+    if (!*r) *r = capture_events(q);
     return true;
 }
 
@@ -120,7 +129,9 @@ static CUresult submit(struct request *q, uint8_t *params)
     if (multicast_any()) multicast_refresh();
     r = stream_launch(q->stream, l);
     reference_symbols_end(f->module, l->symbols);
-    return !r && q->event ? event_record(q->event, q->stream) : r;
+    if (!r && q->programmatic) r = event_record(q->programmatic, q->stream);
+    if (!r && q->completion) r = event_record(q->completion, q->stream);
+    return r;
 }
 
 /* The stream says in which context: a kernel of a library has a function in each. Until function_end. */

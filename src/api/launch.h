@@ -12,7 +12,7 @@ struct request {
     const CUlaunchAttribute *attributes; /* all that were given */
     unsigned attribute_count;
     bool attribute_refused;        /* one of them, which spoils no capture (observed on H200) */
-    struct event *event;           /* recorded behind the kernel, or NULL */
+    struct event *programmatic, *completion; /* recorded behind the kernel, or NULL */
     struct stream *stream;
     struct function *function;
     uint32_t cluster[3];           /* that were asked for, zeros: none */

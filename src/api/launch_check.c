@@ -139,13 +139,14 @@ static CUresult preferred_cluster(struct request *q, const CUlaunchAttributeValu
     return cluster(shape, q->preferred);
 }
 
-static CUresult completion_event(struct request *q, CUevent handle, int flags)
+static CUresult event_of(const struct request *q, CUevent handle, int flags, struct event **e)
 {
-    CUresult r = event_get(handle, &q->event);
+    CUresult r = event_get(handle, e);
     if (r) return r;
     if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     if (flags && !capture_has(q->stream)) return CUDA_ERROR_ILLEGAL_STATE;
-    bool fit = event_flags(q->event) & CU_EVENT_DISABLE_TIMING && !(event_flags(q->event) & CU_EVENT_INTERPROCESS);
+    if (event_context(*e) != stream_context(q->stream)) return CUDA_ERROR_INVALID_HANDLE;
+    bool fit = event_flags(*e) & CU_EVENT_DISABLE_TIMING && !(event_flags(*e) & CU_EVENT_INTERPROCESS);
     return fit && !flags ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -167,9 +168,9 @@ static CUresult apply(struct request *q, const CUlaunchAttribute *a)
         return cluster((const uint32_t[]){ v->clusterDim.x, v->clusterDim.y, v->clusterDim.z }, q->cluster);
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: return preferred_cluster(q, v);
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        return completion_event(q, v->programmaticEvent.event, v->programmaticEvent.flags);
+        return event_of(q, v->programmaticEvent.event, v->programmaticEvent.flags, &q->programmatic);
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        return completion_event(q, v->launchCompletionEvent.event, v->launchCompletionEvent.flags);
+        return event_of(q, v->launchCompletionEvent.event, v->launchCompletionEvent.flags, &q->completion);
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return updatable(q, v);
     /* what follows are hints: nothing here differs by them */
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:

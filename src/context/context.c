@@ -264,6 +264,7 @@ static struct context *context_new(struct device *d, unsigned flags)
     c->device = d;
     c->flags = flags;
     c->id = c->heap = c->heap_size = 0;
+    c->attached = 0;
     c->primary = c->ending = false;
     c->streams = NULL;
     c->real = NULL;

@@ -113,6 +113,7 @@ static void fall_out_of_step(struct frame *f)
 static bool run_uniform(struct frame *f, enum block_outcome *outcome)
 {
     struct fl_block *b = &f->b;
+    const bool spins = f->code.kernel->flags & FL_KERNEL_SPINS; /* then a loop without waits may be within one that waits */
     for (;;) {
         f->first = 0;
         f->count = f->live;
@@ -133,7 +134,7 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
         f->moved |= s != f->segment || g->suspend != FL_SUSPEND_YIELD;
         f->segment = s;
         if (g->suspend == FL_SUSPEND_YIELD ||
-            (g->suspend != FL_SUSPEND_CONTINUE && ++f->rounds >= ROUNDS_BEFORE_YIELD)) {
+            ((g->suspend != FL_SUSPEND_CONTINUE || spins) && ++f->rounds >= ROUNDS_BEFORE_YIELD)) {
             f->rounds = 0;
             *outcome = BLOCK_YIELDED;
             return true;

@@ -207,7 +207,8 @@ void mark_note_clock(struct mark *m, struct stream *s);        /* before m is re
 void stream_learn_clock(struct stream *s, const struct mark *m); /* s comes after m */
 
 /* --- queue.c --- */
-enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_HOST };
+/* Those behind ITEM_WORK are for the worker only, as the calls in them would be those of whoever waits. */
+enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_CALLS, ITEM_HOST };
 
 struct item {
     struct item *next;
@@ -215,7 +216,7 @@ struct item {
     struct marks after;            /* to be waited for first */
     struct mark *mark;             /* ITEM_MARK */
     struct launch launch;          /* ITEM_KERNEL; its parameters are in data */
-    stream_work *run;              /* ITEM_WORK */
+    stream_work *run;              /* ITEM_WORK, ITEM_CALLS */
     host_work *call;               /* ITEM_HOST: called even after an error, on the worker only */
     CUresult *result;              /* where somebody waits for it */
     void *arg;

@@ -170,21 +170,31 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
     return r;
 }
 
-static CUresult enqueue(struct issue *o, stream_work *run, const void *arg, size_t size)
+static CUresult enqueue(struct issue *o, enum item_kind kind, stream_work *run, const void *arg, size_t size)
 {
-    struct item *i = item_new(ITEM_WORK, arg, size);
+    struct item *i = item_new(kind, arg, size);
     if (i) i->run = run;
     return append(o, i);
 }
 
-CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, size_t size)
+static CUresult enqueue_as(enum item_kind kind, struct stream *s, stream_work *run, const void *arg, size_t size)
 {
     struct issue o;
     CUresult r = begin(&o, s);
     if (r) return r;
-    r = enqueue(&o, run, arg, size);
+    r = enqueue(&o, kind, run, arg, size);
     end(&o, r);
     return r;
+}
+
+CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, size_t size)
+{
+    return enqueue_as(ITEM_WORK, s, run, arg, size);
+}
+
+CUresult stream_enqueue_calls(struct stream *s, stream_work *run, const void *arg, size_t size)
+{
+    return enqueue_as(ITEM_CALLS, s, run, arg, size);
 }
 
 CUresult stream_call(struct stream *s, host_work *call, const void *arg, size_t size)
@@ -271,7 +281,7 @@ CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *ar
     if (unobstructed(&o) && channel_idle(s))
         r = run_here(&o, run_unasked, &(struct unasked){ run, arg });
     else
-        r = enqueue(&o, run, arg, size);
+        r = enqueue(&o, ITEM_WORK, run, arg, size);
     end(&o, r);
     return r;
 }

@@ -23,7 +23,8 @@ static bool valid(const struct own *o) { return atomic_load_explicit(&o->stream-
 static void thread_ends(void *arg)
 {
     struct owns *owns = arg;
-    for (size_t i = 0; i < owns->count; i++) stream_end(owns->own[i].stream, owns->own[i].id);
+    /* a forked child has none of them */
+    for (size_t i = 0; i < owns->count && !library_ready(); i++) stream_end(owns->own[i].stream, owns->own[i].id);
     free(owns);
 }
 

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000 };
+enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000, FEW_WAITERS = 4 };
 static const uint64_t LONG_NS = 1000000000;
+static _Atomic unsigned waiters;
 
 enum op_kind { OP_WAIT, OP_WRITE, OP_BARRIER };
 
@@ -29,6 +30,8 @@ struct op {
 
 struct batch {
     struct stream *stream;
+    const struct batch *issued; /* where it was issued from: who performs it there may not wait */
+    bool unmet;                 /* so it did not */
     unsigned count;
     struct op op[];
 };
@@ -105,17 +108,27 @@ static CUresult look(struct op *o, unsigned spins, bool *met)
     return r;
 }
 
+/* Many streams that wait look less often, and take no more of the processors together. */
+static long longest_nap(void)
+{
+    const unsigned n = atomic_load_explicit(&waiters, memory_order_relaxed);
+    return LONGEST_NAP_NS * (long)(n > FEW_WAITERS ? n / FEW_WAITERS : 1);
+}
+
 static CUresult wait_for(struct stream *s, struct op *o)
 {
     bool met;
     CUresult r = look(o, SPINS, &met);
+    if (r || met) return r;
     const uint64_t since = clock_now();
-    for (long nap = SHORTEST_NAP_NS; !r && !met && !(r = stream_error(s));) {
-        nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
-        nap = nap * 2 < LONGEST_NAP_NS ? nap * 2 : LONGEST_NAP_NS;
+    atomic_fetch_add(&waiters, 1);
+    for (long nap = SHORTEST_NAP_NS; !r && !met && !(r = stream_error(s)); nap *= 2) {
+        if (nap > longest_nap()) nap = longest_nap();
+        nanosleep(&(struct timespec){ .tv_sec = nap / 1000000000, .tv_nsec = nap % 1000000000 }, NULL);
         tell(s, o, since);
         r = look(o, 0, &met);
     }
+    atomic_fetch_sub(&waiters, 1);
     return r;
 }
 
@@ -138,8 +151,12 @@ static CUresult perform(void *arg)
 {
     struct batch *b = arg;
     CUresult r = CUDA_SUCCESS;
+    bool met = true;
     for (unsigned i = 0; i < b->count && !r; i++)
-        r = b->op[i].kind == OP_WAIT ? wait_for(b->stream, &b->op[i]) : write_or_order(&b->op[i]);
+        r = b->op[i].kind != OP_WAIT ? write_or_order(&b->op[i])
+            : b == b->issued         ? look(&b->op[i], 0, &met)
+                                     : wait_for(b->stream, &b->op[i]);
+    b->unmet = !met;
     return r;
 }
 
@@ -192,7 +209,8 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
     return address(o, p->writeValue.address);
 }
 
-/* Whether the operations take no time, so that no thread is needed for them. */
+/* Whether the operations take no time, so that no thread is needed for them; a wait that is met may not be any more when
+ * its turn comes. */
 static bool immediate(struct batch *b)
 {
     bool met = stream_idle(b->stream);
@@ -213,7 +231,10 @@ CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpPara
         b->op[i] = (struct op){ .device = s->set->context->device };
         r = check(&b->op[i], &ops[i], may_flush);
     }
-    if (!r) r = immediate(b) ? stream_enqueue_short(s, perform, b, size) : stream_enqueue(s, perform, b, size);
+    b->unmet = !r && !immediate(b);
+    b->issued = b;
+    if (!r && !b->unmet) r = stream_enqueue_short(s, perform, b, size);
+    if (!r && b->unmet) r = stream_enqueue(s, perform, b, size);
     free(b);
     return r;
 }

@@ -32,6 +32,8 @@ bool stream_attribute_valid(const struct device *d, CUstreamAttrID id, const CUs
 CUresult stream_set_attribute(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value);
 void stream_copy_attributes(struct stream *to, struct stream *from);
 
+/* As stream_enqueue, for work that makes calls itself: always on a thread of the stream. */
+CUresult stream_enqueue_calls(struct stream *s, stream_work *run, const void *arg, size_t size);
 /* Calls call(arg, status) in stream order, always on a thread of the stream; status is what
  * made the context unusable before, or success. arg is copied. */
 typedef void host_work(void *arg, CUresult status);

@@ -65,7 +65,7 @@ static void perform(struct stream *s, struct item *i)
     if (i->after.count) streams_settle(s->set); /* or a kernel of another device takes no pages from the one before it */
     CUresult r = stream_error(s);
     if (i->kind == ITEM_MARK || i->kind == ITEM_KERNEL) channel_throttle(s);
-    if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST)) r = channel_drain(s);
+    if (!r && i->kind >= ITEM_WORK) r = channel_drain(s);
 
     switch (i->kind) {
     case ITEM_NOTHING:
@@ -80,6 +80,7 @@ static void perform(struct stream *s, struct item *i)
         atomic_fetch_sub(&s->kernels, 1);
         break;
     case ITEM_WORK:
+    case ITEM_CALLS:
         if (!r) r = i->run(i->arg);
         if (i->result)
             *i->result = r;
@@ -203,7 +204,7 @@ void queue_end_turn(struct stream *s)
 void queue_wait(struct stream *s, uint64_t ticket, bool help)
 {
     while (atomic_load_explicit(&s->retired, memory_order_relaxed) < ticket) {
-        if (help && !s->turn && s->first && s->first->kind != ITEM_HOST) {
+        if (help && !s->turn && s->first && s->first->kind <= ITEM_WORK) {
             do_first(s);
             continue;
         }
