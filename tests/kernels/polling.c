@@ -1,7 +1,9 @@
-/* Loops in which a thread waits for what a thread of another warp of its block writes, which may not have run before:
- * however the loop looks, the other one runs. */
+/* Loops in which a thread waits for what a thread of another warp of its block writes, or another kernel, which may not
+ * have run before: however the loop looks, the other one runs. */
 #include "../child.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { WARP = 32, THREADS = 2 * WARP, ROOM = 64 };
@@ -99,6 +101,54 @@ static void the_branch_may_have_an_index(void)
                  7);
 }
 
+/* The kernel that it waits for is another one, for which there are no other workers. */
+static void start_with_one_worker(void)
+{
+    setenv("FAULTLINE_WORKERS", "1", 1);
+    start();
+}
+
+static bool ends(const char *loop)
+{
+    static const char form[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        ".visible .entry go(.param .u64 p)\n{\n.reg .b64 %%d; .reg .b32 %%r<5>; .reg .pred %%p<3>;\n"
+        "ld.param.u64 %%d, [p];\n%sDone: ret;\n}\n"
+        ".visible .entry writes(.param .u64 p)\n{\n.reg .b64 %%d;\n"
+        "ld.param.u64 %%d, [p]; st.volatile.global.u32 [%%d], 1; ret;\n}\n";
+    char text[2048];
+    CUmodule m;
+    CUfunction go, writes;
+    CUstream first, second;
+    CUdeviceptr p;
+    snprintf(text, sizeof text, form, loop);
+    CHECK(cuMemAlloc(&p, ROOM));
+    CHECK(cuMemsetD8(p, 0, ROOM));
+    CHECK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+    CHECK(cuModuleLoadData(&m, text));
+    CHECK(cuModuleGetFunction(&go, m, "go"));
+    CHECK(cuModuleGetFunction(&writes, m, "writes"));
+    CHECK(cuLaunchKernel(go, 2, 1, 1, 2, 1, 1, 0, first, (void *[]){ &p }, NULL));
+    usleep(20000);
+    CHECK(cuLaunchKernel(writes, 1, 1, 1, 1, 1, 1, 0, second, (void *[]){ &p }, NULL));
+    return !cuCtxSynchronize();
+}
+
+static void a_loop_may_have_others_in_it(void)
+{
+    EXPECT(ends("Again: ld.volatile.global.u32 %r1, [%d]; setp.ne.u32 %p1, %r1, 0; @%p1 bra Done; mov.u32 %r2, 0;\n"
+                "Inner: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 100; @%p2 bra Inner; bra Again;\n"));
+    EXPECT(ends("Again: atom.global.cas.b32 %r1, [%d], 1, 2; setp.ne.u32 %p1, %r1, 0; @%p1 bra Done; mov.u32 %r2, 0;\n"
+                "Inner: add.u32 %r2, %r2, 1; st.global.u32 [%d+8], %r2; setp.lt.u32 %p2, %r2, 10; @%p2 bra Inner;\n"
+                "bra Again;\n"));
+    EXPECT(ends("Again: mov.u32 %r2, 0;\n"
+                "First: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 100; @%p2 bra First;\n"
+                "ld.acquire.gpu.global.u32 %r1, [%d];\n"
+                "Second: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 200; @%p2 bra Second;\n"
+                "setp.eq.u32 %p1, %r1, 0; @%p1 bra Again;\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +157,7 @@ int main(void)
         ALONE(start, what_was_seen_may_go_through_memory_of_the_thread),
         ALONE(start, the_loop_may_go_on_without_a_branch),
         ALONE(start, the_branch_may_have_an_index),
+        ALONE(start_with_one_worker, a_loop_may_have_others_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
