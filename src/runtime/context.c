@@ -33,6 +33,8 @@ static cudaError_t start(void)
     return runtime_error(driver);
 }
 
+bool runtime_over(void) { return atomic_load_explicit(&unloading, memory_order_relaxed); }
+
 cudaError_t runtime_init(void)
 {
     cudaError_t r = start();

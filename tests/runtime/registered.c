@@ -1,0 +1,66 @@
+/* What nvcc's output registers, as threads of the program load it and use it. usage: test-runtime-registered OBJECT */
+#include "../child.h"
+#include "runtime/registration.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { PATIENCE_S = 60 };
+
+static const char *object; /* registered_object.c */
+static char fatbinary[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                          ".visible .entry first()\n{\n    ret;\n}\n.visible .entry second()\n{\n    ret;\n}\n";
+static char first[1], second[1];
+static void **handle;
+
+static void start(void)
+{
+    handle = __cudaRegisterFatBinary(fatbinary);
+    __cudaRegisterFunction(handle, first, NULL, "first", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFunction(handle, second, NULL, "second", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFatBinaryEnd(handle);
+    EXPECT(!cudaFree(NULL));
+}
+
+static void *launch(void *kernel)
+{
+    const dim3 one = { 1, 1, 1 };
+    EXPECT(!cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
+    EXPECT(!cudaDeviceSynchronize());
+    return NULL;
+}
+
+/* The caller has the dynamic linker's lock. */
+static void launch_in_another_thread(void *kernel)
+{
+    pthread_t thread;
+    struct timespec end;
+    EXPECT(!pthread_create(&thread, NULL, launch, kernel));
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += PATIENCE_S;
+    EXPECT(!pthread_timedjoin_np(thread, NULL, &end));
+}
+
+RUNTIME_EXPORT void while_it_is_opened(void);
+void while_it_is_opened(void) { launch_in_another_thread(first); }
+
+RUNTIME_EXPORT void while_it_is_closed(void);
+void while_it_is_closed(void) { launch_in_another_thread(second); }
+
+static void a_first_kernel_is_launched_while_another_thread_opens_an_object(void)
+{
+    void *opened = dlopen(object, RTLD_NOW);
+    EXPECT(opened);
+    EXPECT(!dlclose(opened));
+}
+
+int main(int argc, char **argv)
+{
+    object = argc == 2 ? argv[1] : NULL;
+    const struct CMUnitTest tests[] = {
+        ALONE(start, a_first_kernel_is_launched_while_another_thread_opens_an_object),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
