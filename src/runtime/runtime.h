@@ -46,10 +46,10 @@ cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said);
 /* ---- Devices and contexts (context.c) ---- */
 
 /* The driver is initialised. cudaErrorNoDevice, ...: it cannot be. cudaErrorCudartUnloading: the process is about to
- * end. */
+ * end. cudaErrorInitializationError: it is a forked child of one that has done so. */
 cudaError_t runtime_init(void);
 
-/* No call does anything any more: the process is about to end. */
+/* No call does anything any more, for one of the last two reasons. */
 bool runtime_over(void);
 
 /* runtime_init, and the thread has a current context: what the program made current with the driver API, or

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 
 enum { PATIENCE_S = 60 };
@@ -15,12 +16,17 @@ static char fatbinary[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
 static char first[1], second[1];
 static void **handle;
 
-static void start(void)
+static void registers(void)
 {
     handle = __cudaRegisterFatBinary(fatbinary);
     __cudaRegisterFunction(handle, first, NULL, "first", -1, NULL, NULL, NULL, NULL, NULL);
     __cudaRegisterFunction(handle, second, NULL, "second", -1, NULL, NULL, NULL, NULL, NULL);
     __cudaRegisterFatBinaryEnd(handle);
+}
+
+static void start(void)
+{
+    registers();
     EXPECT(!cudaFree(NULL));
 }
 
@@ -56,11 +62,48 @@ static void a_first_kernel_is_launched_while_another_thread_opens_an_object(void
     EXPECT(!dlclose(opened));
 }
 
+static void *use_all_at_first(void *done)
+{
+    EXPECT(!cudaSetDevice(0));
+    launch(first);
+    atomic_store((atomic_bool *)done, true);
+    return NULL;
+}
+
+/* A child that waits for a lock of a thread that it does not have ends by the alarm. */
+static void child_has_no_runtime(void)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        CUkernel kernel;
+        alarm(PATIENCE_S);
+        EXPECT_EQUAL(cudaSetDevice(0), cudaErrorInitializationError);
+        EXPECT_EQUAL(__cudaGetKernel((cudaKernel_t *)&kernel, first), cudaErrorInitializationError);
+        __cudaUnregisterFatBinary(handle);
+        _exit(0);
+    }
+    EXPECT_EQUAL(waitpid(child, &status, 0), child);
+    EXPECT_EQUAL(status, 0);
+}
+
+static void a_child_that_is_forked_while_a_thread_uses_the_runtime_at_first_does_not_wait(void)
+{
+    atomic_bool done = false;
+    pthread_t thread;
+    int count;
+    EXPECT(!cudaGetDeviceCount(&count));
+    EXPECT(!pthread_create(&thread, NULL, use_all_at_first, &done));
+    while (!atomic_load(&done)) child_has_no_runtime();
+    EXPECT(!pthread_join(thread, NULL));
+}
+
 int main(int argc, char **argv)
 {
     object = argc == 2 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
         ALONE(start, a_first_kernel_is_launched_while_another_thread_opens_an_object),
+        ALONE(registers, a_child_that_is_forked_while_a_thread_uses_the_runtime_at_first_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
