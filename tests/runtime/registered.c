@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { PATIENCE_S = 60 };
@@ -62,6 +65,53 @@ static void a_first_kernel_is_launched_while_another_thread_opens_an_object(void
     EXPECT(!dlclose(opened));
 }
 
+static char folder[] = "/tmp/faultline-test-XXXXXX";
+
+static const char *inside(const char *name)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(inside(name), "w");
+    EXPECT(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* The compiler says that it has been called, and begins when it may, or not at all. */
+static void hold_compiler(void)
+{
+    char self[200] = "", script[500];
+    EXPECT(mkdtemp(folder));
+    EXPECT(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    *strrchr(self, '/') = 0;
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ncd %s\n: > called\nn=0\n"
+             "until [ -e begin ]; do n=$((n + 1)); [ $n -lt %d ] || exit 1; sleep 0.05; done\n"
+             "exec %s/../../faultline-ptxc \"$@\"\n",
+             folder, PATIENCE_S * 20, self);
+    write_file("compiler", script);
+    EXPECT(!chmod(inside("compiler"), 0700));
+    setenv("FAULTLINE_PTXC_EXE", inside("compiler"), 1);
+}
+
+static void kernels_are_registered_while_another_is_compiled(void)
+{
+    static const char other[1];
+    pthread_t thread;
+    hold_compiler();
+    EXPECT(!pthread_create(&thread, NULL, launch, first));
+    while (access(inside("called"), F_OK)) usleep(1000);
+    void **binary = __cudaRegisterFatBinary(fatbinary);
+    __cudaRegisterFunction(binary, other, NULL, "second", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaUnregisterFatBinary(binary);
+    write_file("begin", "");
+    EXPECT(!pthread_join(thread, NULL));
+    EXPECT(!unlink(inside("called")) && !unlink(inside("begin")) && !unlink(inside("compiler")) && !rmdir(folder));
+}
+
 static void *use_all_at_first(void *done)
 {
     EXPECT(!cudaSetDevice(0));
@@ -103,6 +153,7 @@ int main(int argc, char **argv)
     object = argc == 2 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
         ALONE(start, a_first_kernel_is_launched_while_another_thread_opens_an_object),
+        ALONE(start, kernels_are_registered_while_another_is_compiled),
         ALONE(registers, a_child_that_is_forked_while_a_thread_uses_the_runtime_at_first_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
