@@ -2,6 +2,7 @@
  * launch does is graph_launch.c's. */
 #include "api/graph_api.h"
 #include "api/graph_launch.h"
+#include "api/launch.h"
 #include "api/node_check.h"
 #include "graph/capture.h"
 #include "graph/user.h"
@@ -118,7 +119,7 @@ static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
     if (lent && (r = context_push(c))) return r;
     r = graph_launch(x, s);
     if (lent) context_pop(&c);
-    return r;
+    return r ? r : launch_wait(s);
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) { return launch(hGraphExec, hStream, false); }

@@ -4,6 +4,7 @@
 #include "api/green.h"
 #include "api/reference.h"
 #include "graph/capture.h"
+#include "mempool/mempool.h"
 #include "stream/event.h"
 #include "stream/operations.h"
 #include "vmm/multicast.h"
@@ -13,6 +14,22 @@
 #include <string.h>
 
 enum { SMALL_PARAMS = 4096 };
+
+static bool blocking; /* CUDA_LAUNCH_BLOCKING */
+
+void launch_init(void)
+{
+    const char *asked = getenv("CUDA_LAUNCH_BLOCKING");
+    blocking = asked && atoi(asked);
+}
+
+CUresult launch_wait(struct stream *s)
+{
+    if (!blocking || capture_has(s)) return CUDA_SUCCESS;
+    CUresult r = stream_synchronize(s);
+    if (!r) mempool_synchronized(NULL, s);
+    return r;
+}
 
 /* What a node keeps of the launch's attributes; most as it is. */
 static unsigned node_attributes(const struct request *q, CUlaunchAttribute *out)
@@ -166,7 +183,8 @@ static CUresult launch_resolved(struct request *q)
 static CUresult launch(struct request *q)
 {
     CUresult r = resolve(q);
-    return r ? r : function_end(q->function, launch_resolved(q));
+    if (!r) r = function_end(q->function, launch_resolved(q));
+    return r ? r : launch_wait(q->stream);
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,

@@ -25,7 +25,11 @@ struct request {
  * on H200). Completes the launch's shape, and what its attributes say. */
 CUresult launch_request_check(struct request *q);
 
-/* launch.c: as cuLaunchKernel, but as it was before CUDA 4.0, without clusters. */
+/* launch.c. At cuInit. */
+void launch_init(void);
+/* What was launched into s is done, if CUDA_LAUNCH_BLOCKING wants that and s is not captured: what became of it. */
+CUresult launch_wait(struct stream *s);
+/* As cuLaunchKernel, but as it was before CUDA 4.0, without clusters. */
 CUresult launch_as_before(CUfunction f, const unsigned grid[2], const unsigned block[3], unsigned shared, CUstream stream,
                           void **extra);
 

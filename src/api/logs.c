@@ -1,11 +1,17 @@
-/* Error log management: what the library says on standard error, kept and told
- * to whoever asked. Errors and warnings only, whatever FAULTLINE_LOG shows. */
+/* Error log management: what the library says on standard error, kept, told to whoever asked, and written where
+ * CUDA_LOG_FILE says. Errors and warnings only, whatever FAULTLINE_LOG shows. */
 #include "api/api.h"
+#include "base/cancel.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "context/context.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,8 +75,26 @@ static bool lock_in_time(void)
     return false;
 }
 
+/* Where CUDA_LOG_FILE has each message written at once. */
+enum { LOG_FILE = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC };
+static char log_path[PATH_MAX];
+static int log_descriptor = -1; /* standard output or error, instead of a file */
+
+/* The file is opened for each message: a descriptor that stayed could be closed by the program, and become another file. */
+static void write_down(const char *text)
+{
+    char line[LONGEST + 1];
+    if (log_descriptor < 0 && !*log_path) return;
+    const int n = snprintf(line, sizeof line, "%.*s\n", LONGEST - 1, text), before = cancel_defer();
+    const int fd = *log_path ? open(log_path, LOG_FILE, 0666) : log_descriptor;
+    if (fd >= 0) file_write(fd, line, (size_t)n);
+    if (*log_path && fd >= 0) close(fd);
+    cancel_restore(before);
+}
+
 static void hear(enum fl_log_level level, const char *text)
 {
+    write_down(text);
     if (!lock_in_time()) return;
     snprintf(kept[newest % KEPT], LONGEST, "%s", text);
     level_of[newest % KEPT] = level == FL_LOG_ERROR ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING;
@@ -79,7 +103,33 @@ static void hear(enum fl_log_level level, const char *text)
     pthread_mutex_unlock(&lock);
 }
 
-void logs_init(void) { fl_log_listen(hear); }
+/* From the root, because the program may go to another folder. */
+static bool find_path(const char *asked)
+{
+    const int fd = open(asked, LOG_FILE, 0666);
+    if (fd < 0) return false;
+    close(fd);
+    if (*asked != '/') return realpath(asked, log_path);
+    return snprintf(log_path, sizeof log_path, "%s", asked) > 0;
+}
+
+static void open_log(const char *asked)
+{
+    if (!asked || !*asked) return;
+    if (!strcmp(asked, "stdout"))
+        log_descriptor = STDOUT_FILENO;
+    else if (!strcmp(asked, "stderr"))
+        log_descriptor = STDERR_FILENO;
+    else if (!find_path(asked))
+        fl_log(FL_LOG_WARN, "CUDA_LOG_FILE=%s: %s", asked, strerror(errno));
+}
+
+/* secure_getenv: a program with more rights than its user writes no file that the user names. */
+void logs_init(void)
+{
+    fl_log_listen(hear);
+    open_log(secure_getenv("CUDA_LOG_FILE"));
+}
 
 CUresult CUDAAPI cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *userData, CUlogsCallbackHandle *callback_out)
 {

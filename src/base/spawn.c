@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -101,18 +102,28 @@ CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds)
     return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
+/* Of the object that this is part of. Empty: unknown. */
+static char folder[PATH_MAX];
+
+/* Early, because dladdr waits for the dynamic linker's lock, and who has that may be waiting for a lock of ours. */
+__attribute__((constructor)) static void find_folder(void)
+{
+    Dl_info here;
+    if (!dladdr((void *)library_sibling, &here) || !here.dli_fname) return;
+    const char *slash = strrchr(here.dli_fname, '/');
+    const size_t length = slash ? (size_t)(slash - here.dli_fname) : 1;
+    if (length < sizeof folder) memcpy(folder, slash ? here.dli_fname : ".", length);
+}
+
 CUresult library_sibling(const char *name, const char *environment, char *out, size_t size)
 {
     const char *asked = secure_getenv(environment);
-    Dl_info here;
-    if (asked && *asked) {
-        if ((size_t)snprintf(out, size, "%s", asked) >= size) return CUDA_ERROR_FILE_NOT_FOUND;
-    } else {
-        if (!dladdr((void *)library_sibling, &here) || !here.dli_fname) return CUDA_ERROR_FILE_NOT_FOUND;
-        const char *slash = strrchr(here.dli_fname, '/');
-        int folder = slash ? (int)(slash - here.dli_fname) : 1;
-        if ((size_t)snprintf(out, size, "%.*s/%s", folder, slash ? here.dli_fname : ".", name) >= size)
-            return CUDA_ERROR_FILE_NOT_FOUND;
-    }
-    return CUDA_SUCCESS;
+    int n;
+    if (asked && *asked)
+        n = snprintf(out, size, "%s", asked);
+    else if (*folder)
+        n = snprintf(out, size, "%s/%s", folder, name);
+    else
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    return n >= 0 && (size_t)n < size ? CUDA_SUCCESS : CUDA_ERROR_FILE_NOT_FOUND;
 }

@@ -1,6 +1,7 @@
 /* The library as a whole: initialisation, devices, what kernels did wrong. */
 #include "api/api.h"
 #include "api/array.h"
+#include "api/launch.h"
 #include "api/texture.h"
 #include "base/log.h"
 #include "context/context.h"
@@ -169,6 +170,7 @@ CUresult library_init(unsigned flags)
     if (!atomic_load(&ready) && !(r = refuse_valgrind()) && !(r = profile_load(&profile)) && !(r = make_devices())) {
         pthread_atfork(NULL, NULL, in_child);
         logs_init();
+        launch_init();
         processor_set_reporter(report);
         space_add_owner(&array_owner);
         space_add_owner(&texture_owner);

@@ -11,17 +11,29 @@ enum { MAX_DEVICES = 256, NO_DEVICE = -1 };
 
 static CUresult driver;
 static int devices;
-static atomic_bool unloading;
+static atomic_bool starting;         /* or started */
+static _Atomic(cudaError_t) is_over; /* what all calls answer from then on */
 
 /* What is called later than this, by destructors and what was registered before the runtime was first used, is too late:
  * the driver may have ended before. */
-static void end(void) { atomic_store(&unloading, true); }
+static void end(void) { atomic_store(&is_over, cudaErrorCudartUnloading); }
+
+/* The driver does nothing in a child of a process that has it, and the child has no threads that would give back their
+ * locks. */
+static void in_child(void)
+{
+    if (atomic_load(&starting)) atomic_store(&is_over, cudaErrorInitializationError);
+}
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
 static void driver_start(void)
 {
+    atomic_store(&starting, true);
     driver = cuInit(0);
     if (!driver) driver = cuDeviceGetCount(&devices);
     if (!driver && devices > MAX_DEVICES) devices = MAX_DEVICES;
+    if (driver) atomic_store(&starting, false);
     atexit(end);
 }
 
@@ -33,10 +45,12 @@ static cudaError_t start(void)
     return runtime_error(driver);
 }
 
+bool runtime_over(void) { return atomic_load_explicit(&is_over, memory_order_relaxed); }
+
 cudaError_t runtime_init(void)
 {
-    cudaError_t r = start();
-    return atomic_load_explicit(&unloading, memory_order_relaxed) ? cudaErrorCudartUnloading : r;
+    cudaError_t r = atomic_load_explicit(&is_over, memory_order_relaxed);
+    return r ? r : start();
 }
 
 /* Retained once, until the device is reset, and again if the program took that back with the driver's functions. */

@@ -7,24 +7,26 @@
 
 enum { MAX_CONFIGURATIONS = 64 }; /* arguments of a launch may launch, so they nest */
 
+/* A ring: where an argument throws an exception nobody takes what was pushed, so the oldest are dropped for new ones. */
 static _Thread_local struct configuration {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
 } configurations[MAX_CONFIGURATIONS];
-static _Thread_local unsigned pushed;
+static _Thread_local unsigned pushed, kept;
 
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
 {
-    if (pushed == MAX_CONFIGURATIONS) return (unsigned)runtime_failed(cudaErrorLaunchFailure);
-    configurations[pushed++] = (struct configuration){ grid, block, shared, stream };
+    configurations[pushed++ % MAX_CONFIGURATIONS] = (struct configuration){ grid, block, shared, stream };
+    if (kept < MAX_CONFIGURATIONS) kept++;
     return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
 {
-    if (!pushed) return runtime_failed(cudaErrorMissingConfiguration);
-    struct configuration c = configurations[--pushed];
+    if (!kept) return runtime_failed(cudaErrorMissingConfiguration);
+    kept--;
+    struct configuration c = configurations[--pushed % MAX_CONFIGURATIONS];
     *grid = c.grid;
     *block = c.block;
     *shared = c.shared;

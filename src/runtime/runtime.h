@@ -13,8 +13,8 @@
  * the stream given is NULL. NAME_ptds, of functions without a stream, calls NAME
  * while runtime_per_thread is set; these call the driver through DRIVER().
  *
- * Locks: runtime_lock in symbol.c, over what is registered and loaded; nothing
- * is called back under it but the driver. */
+ * Locks: runtime_lock in symbol.c, over what is registered; nothing is called
+ * under it. A fatbinary has a lock of its own, under which it is loaded. */
 #ifndef FL_RUNTIME_H
 #define FL_RUNTIME_H
 
@@ -46,8 +46,11 @@ cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said);
 /* ---- Devices and contexts (context.c) ---- */
 
 /* The driver is initialised. cudaErrorNoDevice, ...: it cannot be. cudaErrorCudartUnloading: the process is about to
- * end. */
+ * end. cudaErrorInitializationError: it is a forked child of one that has done so. */
 cudaError_t runtime_init(void);
+
+/* No call does anything any more, for one of the last two reasons. */
+bool runtime_over(void);
 
 /* runtime_init, and the thread has a current context: what the program made current with the driver API, or
  * else the primary context of the thread's device. Nearly every function begins with it. */

@@ -1,6 +1,7 @@
 /* Kernels of a library that is loaded while the program runs: launches of all
  * forms, what is known of them, and nodes of graphs. */
 #include "runtime_rig.h"
+#include "runtime/registration.h"
 
 static const char code[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
                            ".visible .global .align 4 .u32 variable = 41;\n"
@@ -75,6 +76,25 @@ static void a_launch_says_what_is_wrong_with_it(void **state)
     FAILS(cudaLaunchKernel(rig->add, one, one, args, 100000, rig->stream), cudaErrorInvalidValue);
     FAILS(cudaLaunchKernel(NULL, one, one, args, 0, rig->stream), cudaErrorInvalidDeviceFunction);
     FAILS(cudaLaunchKernel((void *)(uintptr_t)set_up, one, one, args, 0, rig->stream), cudaErrorInvalidResourceHandle);
+}
+
+/* As after 100 launches of which an argument threw an exception. */
+static void configurations_that_no_launch_takes_leave_room_for_others(void **state)
+{
+    (void)state;
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+    for (unsigned k = 1; k <= 100; k++)
+        assert_int_equal(__cudaPushCallConfiguration((dim3){ k, 1, 1 }, (dim3){ 1, k, 1 }, k, NULL), 0);
+    for (unsigned k = 100; k > 90; k--) {
+        OK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream));
+        assert_int_equal(grid.x, k);
+        assert_int_equal(block.y, k);
+        assert_int_equal(shared, k);
+    }
+    while (!__cudaPopCallConfiguration(&grid, &block, &shared, &stream)) assert_true(grid.x < 91);
+    ANSWERS(cudaGetLastError(), cudaErrorMissingConfiguration);
 }
 
 static void more_shared_memory_is_asked_for_by_an_attribute(void **state)
@@ -202,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_of_a_library_is_launched_by_its_handle),
         cmocka_unit_test(a_launch_says_what_is_wrong_with_it),
+        cmocka_unit_test(configurations_that_no_launch_takes_leave_room_for_others),
         cmocka_unit_test(more_shared_memory_is_asked_for_by_an_attribute),
         cmocka_unit_test(a_kernel_has_a_name_and_parameters),
         cmocka_unit_test(a_library_has_kernels_and_variables),
