@@ -43,7 +43,7 @@ static CUresult decide(const struct decision *d)
     const bool repeats = d->node->params.conditional.type == CU_GRAPH_COND_TYPE_WHILE;
     struct lane *lane;
     struct graph *body;
-    CUresult r = lane_take(d->context, &lane);
+    CUresult r = lane_take(d->context, 0, &lane);
     if (r) return r;
     while (!r && (body = choice(d->node))) {
         struct graph_run run = { .first = { .context = d->context, .stream = lane->stream } };

@@ -165,6 +165,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
 {
     struct graph_run run = { .first = { .context = named_context_of(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
+    run.of = x->number;
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     const bool frees = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     struct graph *g = atomic_load(&x->valid) ? x->edition->graph : NULL;

@@ -132,8 +132,10 @@ CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResul
         edition_free(e);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    static uint64_t made;
     settle_memory(g);
     x->edition = e;
+    x->number = ++made;
     x->of = (CUgraph)g;
     x->of_number = g->number;
     g->executables++;

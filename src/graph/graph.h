@@ -81,6 +81,7 @@ struct executable {                /* CUgraphExec_st */
     _Atomic bool valid;
     pthread_mutex_t launch;        /* one launch at a time; before graphs_lock */
     struct edition *edition;       /* for the next launch */
+    uint64_t number;               /* of all so far, from 1 */
     CUgraph of;                    /* the one that it was made of, which may be gone; */
     uint64_t of_number;            /* its number tells */
     uint64_t flags;
