@@ -59,7 +59,7 @@ static CUresult decide(const struct decision *d)
 static CUresult assign(void *arg)
 {
     const struct condition *c = *(struct condition **)arg;
-    atomic_store(condition_word(c), c->initial);
+    if (!condition_check(c)) atomic_store(condition_word(c), c->initial); /* or it ended behind the launch */
     return CUDA_SUCCESS;
 }
 
@@ -67,8 +67,8 @@ static CUresult decide_in_context(void *arg)
 {
     const struct decision *d = arg;
     struct context *popped;
-    CUresult r = context_push(d->context);
-    if (!r) {
+    CUresult r = condition_check(d->node->condition);
+    if (!r && !(r = context_push(d->context))) {
         r = decide(d);
         context_pop(&popped);
     }

@@ -111,6 +111,19 @@ CUresult graph_upload(struct executable *x, struct stream *s)
     return r;
 }
 
+/* What is looked at when all is issued, and nobody is left who could be told, is there. */
+static CUresult check_conditions(const struct graph *g)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->condition) r = condition_check(n->condition);
+        if (n->child) r = check_conditions(n->child);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = check_conditions(n->bodies[j]);
+    }
+    return r;
+}
+
 /* Conditions begin with their defaults. */
 static CUresult assign_defaults(const struct graph *g, struct stream *s)
 {
@@ -172,6 +185,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     CUresult r = g ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r && !frees) r = check_rest(g);
     if (!r) r = check_frees(g, g);
+    if (!r) r = check_conditions(g);
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
     if (!r && frees) r = free_rest(g, s);
     if (!r) r = ready_memory(g, s, g);
