@@ -192,6 +192,29 @@ static void an_update_replaces_objects_when_launches_have_ended(void **state)
     }
 }
 
+static void the_objects_of_a_replaced_child_are_destroyed_at_once(void **state)
+{
+    (void)state;
+    for (int graph_first = 0; graph_first < 2; graph_first++) {
+        CUgraphNode n;
+        CUgraphExec x;
+        CUgraph g = nesting_graph(0, &n), inner = keeping_graph(1);
+        CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph.graph = inner };
+        gone[0] = gone[1] = 0;
+        ok(cuGraphInstantiate(&x, g, 0));
+        if (graph_first) ok(cuGraphNodeSetParams(n, &p));
+        assert_gone(0, 0);
+        ok(cuGraphExecChildGraphNodeSetParams(x, n, inner));
+        assert_gone(graph_first, 0);
+        if (!graph_first) ok(cuGraphNodeSetParams(n, &p));
+        assert_gone(1, 0);
+        ok(cuGraphExecDestroy(x));
+        ok(cuGraphDestroy(inner));
+        ok(cuGraphDestroy(g));
+        assert_gone(1, 1);
+    }
+}
+
 static void another_child_brings_its_objects_along(void **state)
 {
     (void)state;
@@ -260,6 +283,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(changes_add_up_while_a_launch_waits, begin, end),
         cmocka_unit_test_setup_teardown(objects_outlive_the_launches_of_a_destroyed_graph, begin, end),
         cmocka_unit_test_setup_teardown(an_update_replaces_objects_when_launches_have_ended, begin, end),
+        cmocka_unit_test_setup_teardown(the_objects_of_a_replaced_child_are_destroyed_at_once, begin, end),
         cmocka_unit_test_setup_teardown(another_child_brings_its_objects_along, begin, end),
         cmocka_unit_test_setup_teardown(what_was_issued_of_a_launch_that_fails_is_waited_for, begin, end),
     };
