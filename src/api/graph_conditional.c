@@ -3,6 +3,7 @@
  * nodes are made by cuGraphAddNode alone. */
 #include "api/graph_api.h"
 #include "api/graph_run.h"
+#include "base/log.h"
 #include "stream/operations.h"
 #include "graph/conditional.h"
 
@@ -63,6 +64,15 @@ static CUresult assign(void *arg)
     return CUDA_SUCCESS;
 }
 
+/* What the program has made impossible behind the launch is no fault of a device's, so it does not stay. */
+static CUresult tell(CUresult r)
+{
+    const char *name;
+    if (!r || r == sticky_get() || r == CUDA_ERROR_OUT_OF_MEMORY || cuGetErrorName(r, &name)) return r;
+    fl_log(FL_LOG_ERROR, "what a condition selects was not run, or not all of it: %s", name);
+    return CUDA_SUCCESS;
+}
+
 static CUresult decide_in_context(void *arg)
 {
     const struct decision *d = arg;
@@ -72,7 +82,7 @@ static CUresult decide_in_context(void *arg)
         r = decide(d);
         context_pop(&popped);
     }
-    return r;
+    return tell(r);
 }
 
 CUresult graph_run_assignment(struct condition *c, struct stream *s)

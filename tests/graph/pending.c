@@ -38,8 +38,8 @@ static CUgraphNode memset_node(CUgraph in, uint32_t value)
     return n;
 }
 
-/* A graph whose condition has `initial` as its default, and in the body a memset to value. */
-static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *inside)
+/* A graph whose condition has `initial` as its default. */
+static CUgraph graph_with_body(uint32_t initial, CUgraph *body)
 {
     CUgraph g;
     CUgraphNode n;
@@ -48,7 +48,28 @@ static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *
     ok(cuGraphCreate(&g, 0));
     ok(cuGraphConditionalHandleCreate(&p.conditional.handle, g, context, initial, CU_GRAPH_COND_ASSIGN_DEFAULT));
     ok(cuGraphAddNode(&n, g, NULL, NULL, 0, &p));
-    *inside = memset_node(p.conditional.phGraph_out[0], value);
+    *body = p.conditional.phGraph_out[0];
+    return g;
+}
+
+/* The same, with a memset to value in the body. */
+static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *inside)
+{
+    CUgraph body, g = graph_with_body(initial, &body);
+    *inside = memset_node(body, value);
+    return g;
+}
+
+/* The same, with a kernel that adds 1. */
+static CUgraph adding_graph(CUfunction add, unsigned shared)
+{
+    CUgraphNode n;
+    CUgraph body, g = graph_with_body(1, &body);
+    uint32_t one = 1;
+    void *params[] = { &memory, &one, &one };
+    CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
+    k.sharedMemBytes = shared;
+    ok(cuGraphAddKernelNode(&n, body, NULL, 0, &k));
     return g;
 }
 
@@ -276,6 +297,42 @@ static void what_was_issued_of_a_launch_that_fails_is_waited_for(void **state)
     ok(cuStreamDestroy(other));
 }
 
+static void a_launch_is_refused_when_a_kernel_of_a_body_was_unloaded(void **state)
+{
+    (void)state;
+    CUmodule m;
+    CUfunction f;
+    CUgraphExec x;
+    ok(cuModuleLoadData(&m, rig_ptx));
+    ok(cuModuleGetFunction(&f, m, "add"));
+    CUgraph g = adding_graph(f, 0);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuModuleUnload(m));
+    assert_int_equal(cuGraphLaunch(x, s), CUDA_ERROR_INVALID_HANDLE);
+    ok(cuCtxSynchronize());
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
+static void a_body_that_became_wrong_behind_the_launch_harms_nothing_else(void **state)
+{
+    (void)state;
+    enum { SHARED = 60000 };
+    CUgraphExec x;
+    CUfunction f = rig_kernel("add");
+    ok(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, SHARED));
+    CUgraph g = adding_graph(f, SHARED);
+    ok(cuGraphInstantiate(&x, g, 0));
+    uint32_t *flag = rig_hold(s);
+    ok(cuGraphLaunch(x, s));
+    ok(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
+    rig_release(flag);
+    ok(cuStreamSynchronize(s));
+    assert_int_equal(rig_word(memory), 0);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +343,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_objects_of_a_replaced_child_are_destroyed_at_once, begin, end),
         cmocka_unit_test_setup_teardown(another_child_brings_its_objects_along, begin, end),
         cmocka_unit_test_setup_teardown(what_was_issued_of_a_launch_that_fails_is_waited_for, begin, end),
+        cmocka_unit_test_setup_teardown(a_launch_is_refused_when_a_kernel_of_a_body_was_unloaded, begin, end),
+        cmocka_unit_test_setup_teardown(a_body_that_became_wrong_behind_the_launch_harms_nothing_else, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
