@@ -10,7 +10,8 @@
 #include "space/space.h"
 
 struct condition {
-    unsigned references; /* the graph that it was made for, and nodes */
+    unsigned references; /* the graph that it was made for, and nodes; */
+    unsigned orphans;    /* of those the nodes of editions that are orphans */
     CUgraphConditionalHandle handle;
     unsigned number;     /* of those that were made */
     struct allocation word; /* a copy: the allocation goes with its context */

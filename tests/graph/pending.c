@@ -251,6 +251,51 @@ static void another_child_brings_its_objects_along(void **state)
     assert_gone(1, 1);
 }
 
+/* ---- one executable graph at a time */
+
+static CUgraph allocating_graph(void)
+{
+    CUgraph g = keeping_graph(0);
+    CUgraphNode n;
+    CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                    .location.type = CU_MEM_LOCATION_TYPE_DEVICE },
+                                     .bytesize = 4096 };
+    ok(cuGraphAddMemAllocNode(&n, g, NULL, 0, &p));
+    ok(cuGraphAddMemFreeNode(&n, g, &n, 1, p.dptr));
+    return g;
+}
+
+static void a_destroyed_one_does_not_count_though_a_launch_is_pending(void **state)
+{
+    (void)state;
+    for (int memory_node = 0; memory_node < 2; memory_node++) {
+        CUgraphNode n;
+        CUgraphExec x, y, z;
+        CUgraphExecUpdateResultInfo info;
+        CUgraph g = memory_node ? allocating_graph() : conditional_graph(1, 111, &n);
+        CUgraph h = memory_node ? allocating_graph() : conditional_graph(1, 222, &n);
+        ok(cuGraphInstantiate(&x, g, 0));
+        uint32_t *flag = rig_hold(s);
+        ok(cuGraphLaunch(x, s));
+        ok(cuGraphExecDestroy(x));
+        ok(cuGraphInstantiate(&y, g, 0));
+        assert_int_equal(cuGraphInstantiate(&z, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+        ok(cuGraphLaunch(y, s));
+        ok(cuGraphExecDestroy(y));
+        ok(cuGraphInstantiate(&z, h, 0));
+        ok(cuGraphExecUpdate(z, g, &info));
+        assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+        rig_release(flag);
+        ok(cuStreamSynchronize(s));
+        assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+        ok(cuGraphExecDestroy(z));
+        ok(cuGraphInstantiate(&y, g, 0));
+        ok(cuGraphExecDestroy(y));
+        ok(cuGraphDestroy(g));
+        ok(cuGraphDestroy(h));
+    }
+}
+
 /* ---- launches that fail half-way */
 
 static atomic_int inside, most;
@@ -342,6 +387,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_update_replaces_objects_when_launches_have_ended, begin, end),
         cmocka_unit_test_setup_teardown(the_objects_of_a_replaced_child_are_destroyed_at_once, begin, end),
         cmocka_unit_test_setup_teardown(another_child_brings_its_objects_along, begin, end),
+        cmocka_unit_test_setup_teardown(a_destroyed_one_does_not_count_though_a_launch_is_pending, begin, end),
         cmocka_unit_test_setup_teardown(what_was_issued_of_a_launch_that_fails_is_waited_for, begin, end),
         cmocka_unit_test_setup_teardown(a_launch_is_refused_when_a_kernel_of_a_body_was_unloaded, begin, end),
         cmocka_unit_test_setup_teardown(a_body_that_became_wrong_behind_the_launch_harms_nothing_else, begin, end),
