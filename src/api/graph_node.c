@@ -139,7 +139,7 @@ static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, bool changes, s
     executable_lock(*x);
     r = atomic_load(&(*x)->valid) ? node_get(hNode, &n) : graph_node_missing();
     if (!r && changes) r = executable_detach(*x);
-    if (!r && !(*copy = graph_find_copy((*x)->edition->graph, n->id))) r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && !(*copy = graph_find_copy((*x)->edition->graph, n))) r = CUDA_ERROR_INVALID_VALUE;
     return r;
 }
 

@@ -111,7 +111,7 @@ bool graph_is_single(const struct graph *g);
 /* Whether it allocates or frees memory: then nothing of it is taken away. */
 bool graph_has_memory(const struct graph *g);
 /* The copy of a node in a graph, its children included, or NULL. */
-struct node *graph_find_copy(const struct graph *g, uint64_t origin);
+struct node *graph_find_copy(const struct graph *g, const struct node *of);
 
 /* A node behind others, with a copy of its parameters. CUDA_ERROR_INVALID_VALUE: one of those is no node of g, or is named
  * twice; CUDA_ERROR_NOT_SUPPORTED: its child is inside another graph, or g, a copied child, would get memory;
