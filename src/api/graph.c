@@ -68,7 +68,7 @@ CUresult CUDAAPI cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOrigin
     if (r) return r;
     if (!phNode) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = node_get(hOriginalNode, &n)) || (r = graph_get(hClonedGraph, &g))) return graph_end(r);
-    struct node *copy = graph_find_copy(g, n->id);
+    struct node *copy = graph_find_copy(g, n);
     if (!copy) return graph_end(CUDA_ERROR_INVALID_VALUE);
     *phNode = (CUgraphNode)copy;
     return graph_end(r);

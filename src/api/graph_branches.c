@@ -60,7 +60,7 @@ static CUresult another(struct graph_run *run, struct context *c, struct lane **
     struct context *real;
     CUresult r = context_check((CUcontext)c, &real);
     if (r) return r;
-    r = shared && run->count >= LANES ? CUDA_ERROR_OUT_OF_MEMORY : lane_take(c, out);
+    r = shared && run->count >= LANES ? CUDA_ERROR_OUT_OF_MEMORY : lane_take(c, run->of, out);
     if (!r) {
         (*out)->next = run->first.next;
         run->first.next = *out;

@@ -3,6 +3,7 @@
  * nodes are made by cuGraphAddNode alone. */
 #include "api/graph_api.h"
 #include "api/graph_run.h"
+#include "base/log.h"
 #include "stream/operations.h"
 #include "graph/conditional.h"
 
@@ -43,7 +44,7 @@ static CUresult decide(const struct decision *d)
     const bool repeats = d->node->params.conditional.type == CU_GRAPH_COND_TYPE_WHILE;
     struct lane *lane;
     struct graph *body;
-    CUresult r = lane_take(d->context, &lane);
+    CUresult r = lane_take(d->context, 0, &lane);
     if (r) return r;
     while (!r && (body = choice(d->node))) {
         struct graph_run run = { .first = { .context = d->context, .stream = lane->stream } };
@@ -59,7 +60,16 @@ static CUresult decide(const struct decision *d)
 static CUresult assign(void *arg)
 {
     const struct condition *c = *(struct condition **)arg;
-    atomic_store(condition_word(c), c->initial);
+    if (!condition_check(c)) atomic_store(condition_word(c), c->initial); /* or it ended behind the launch */
+    return CUDA_SUCCESS;
+}
+
+/* What the program has made impossible behind the launch is no fault of a device's, so it does not stay. */
+static CUresult tell(CUresult r)
+{
+    const char *name;
+    if (!r || r == sticky_get() || r == CUDA_ERROR_OUT_OF_MEMORY || cuGetErrorName(r, &name)) return r;
+    fl_log(FL_LOG_ERROR, "what a condition selects was not run, or not all of it: %s", name);
     return CUDA_SUCCESS;
 }
 
@@ -67,12 +77,12 @@ static CUresult decide_in_context(void *arg)
 {
     const struct decision *d = arg;
     struct context *popped;
-    CUresult r = context_push(d->context);
-    if (!r) {
+    CUresult r = condition_check(d->node->condition);
+    if (!r && !(r = context_push(d->context))) {
         r = decide(d);
         context_pop(&popped);
     }
-    return r;
+    return tell(r);
 }
 
 CUresult graph_run_assignment(struct condition *c, struct stream *s)

@@ -111,6 +111,20 @@ CUresult graph_upload(struct executable *x, struct stream *s)
     return r;
 }
 
+/* What is issued or looked at later, when nobody is left who could be told, is there: kernels of bodies, and conditions. */
+static CUresult check_later(const struct graph *g, bool is_body)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (is_body && n->params.type == CU_GRAPH_NODE_TYPE_KERNEL && !n->disabled) r = launch_check(&n->params.kernel);
+        if (n->condition) r = condition_check(n->condition);
+        if (n->child) r = check_later(n->child, is_body);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = check_later(n->bodies[j], true);
+    }
+    return r;
+}
+
 /* Conditions begin with their defaults. */
 static CUresult assign_defaults(const struct graph *g, struct stream *s)
 {
@@ -165,12 +179,14 @@ CUresult graph_launch(struct executable *x, struct stream *s)
 {
     struct graph_run run = { .first = { .context = named_context_of(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
+    run.of = x->number;
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     const bool frees = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     struct graph *g = atomic_load(&x->valid) ? x->edition->graph : NULL;
     CUresult r = g ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r && !frees) r = check_rest(g);
     if (!r) r = check_frees(g, g);
+    if (!r) r = check_later(g, false);
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
     if (!r && frees) r = free_rest(g, s);
     if (!r) r = ready_memory(g, s, g);

@@ -4,6 +4,7 @@
 #include "api/node_check.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
+#include "graph/user.h"
 #include "space/space.h"
 
 CUresult graph_node_missing(void)
@@ -125,8 +126,7 @@ CUresult graph_node_set(CUgraphNode hNode, const CUgraphNodeParams *params)
     pthread_mutex_lock(&graphs_lock);
     r = node_get(hNode, &n);
     if (!r) r = n->params.type == params->type ? node_set_params(n, params) : CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_unlock(&graphs_lock);
-    return r;
+    return graph_end(r);
 }
 
 /* The node of an executable graph that stands for hNode; launches wait meanwhile. *x stays NULL
@@ -139,13 +139,14 @@ static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, bool changes, s
     executable_lock(*x);
     r = atomic_load(&(*x)->valid) ? node_get(hNode, &n) : graph_node_missing();
     if (!r && changes) r = executable_detach(*x);
-    if (!r && !(*copy = graph_find_copy((*x)->edition->graph, n->id))) r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && !(*copy = graph_find_copy((*x)->edition->graph, n))) r = CUDA_ERROR_INVALID_VALUE;
     return r;
 }
 
 static CUresult end_exec(struct executable *x, CUresult r)
 {
     executable_unlock(x);
+    user_objects_bury();
     return r;
 }
 

@@ -9,6 +9,7 @@
 struct graph_run {
     struct lane first;             /* the stream that it is for; others, taken on the way, are linked behind it */
     unsigned count;                /* of those others */
+    uint64_t of;                   /* the executable graph that is launched, by its number; 0: it is a body */
 };
 
 /* graph_branches.c: issues nodes, in this order, into base and lanes beside it; base comes after all of them. What was

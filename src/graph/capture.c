@@ -1,6 +1,7 @@
 /* Which streams and events are captured, and behind which nodes; how captures
  * begin and end. */
 #include "graph/capture.h"
+#include "base/tree.h"
 #include "graph/capture_internal.h"
 #include "graph/user.h"
 
@@ -9,23 +10,34 @@
 _Atomic unsigned capture_count;
 struct capture *captures;
 static uint64_t newest;
-static struct member *member_of(struct member *list, const void *what)
+
+static int by_address(struct member *x, struct member *y)
 {
-    while (list && list->what != what) list = list->next;
-    return list;
+    return (uintptr_t)x->what < (uintptr_t)y->what ? -1 : (uintptr_t)x->what > (uintptr_t)y->what;
 }
+TREE_FUNCTIONS(members, member, link, by_address)
+
+static struct member *member_of(struct members *set, const void *what)
+{
+    struct member key = { .what = (void *)what };
+    return RB_FIND(members, set, &key);
+}
+
+struct member *member_first(struct members *set) { return RB_MIN(members, set); }
+
+struct member *member_next(struct member *m) { return RB_NEXT(members, NULL, m); }
 
 struct capture *capture_of(const struct stream *s, struct member **m)
 {
     for (struct capture *c = captures; c; c = c->next)
-        if ((*m = member_of(c->streams, s))) return c;
+        if ((*m = member_of(&c->streams, s))) return c;
     return NULL;
 }
 
 struct capture *capture_of_event(const struct event *e, struct member **m)
 {
     for (struct capture *c = captures; c; c = c->next)
-        if ((*m = member_of(c->events, e))) return c;
+        if ((*m = member_of(&c->events, e))) return c;
     return NULL;
 }
 
@@ -44,9 +56,9 @@ static CUresult copy_list(struct node_list *to, const struct node_list *from)
     return r;
 }
 
-CUresult member_enter(struct member **list, void *what, struct context *context, const struct node_list *before)
+CUresult member_enter(struct members *set, void *what, struct context *context, const struct node_list *before)
 {
-    struct member *m = member_of(*list, what);
+    struct member *m = member_of(set, what);
     if (m) return copy_list(&m->before, before);
     if (!(m = calloc(1, sizeof *m))) return CUDA_ERROR_OUT_OF_MEMORY;
     if (copy_list(&m->before, before)) {
@@ -55,21 +67,15 @@ CUresult member_enter(struct member **list, void *what, struct context *context,
     }
     m->what = what;
     m->context = context;
-    m->next = *list;
-    *list = m;
+    RB_INSERT(members, set, m);
     return CUDA_SUCCESS;
 }
 
-void member_leave(struct member **list, const void *what)
+void member_leave(struct members *set, struct member *m)
 {
-    for (; *list; list = &(*list)->next)
-        if ((*list)->what == what) {
-            struct member *gone = *list;
-            *list = gone->next;
-            list_free(&gone->before);
-            free(gone);
-            return;
-        }
+    RB_REMOVE(members, set, m);
+    list_free(&m->before);
+    free(m);
 }
 
 /* What comes next comes behind this node of g as well. */
@@ -128,10 +134,11 @@ static void forget(struct capture *c)
             *at = c->next;
             break;
         }
-    while (c->streams) member_leave(&c->streams, c->streams->what);
-    while (c->events) {
-        event_set_captured((struct event *)c->events->what, true);
-        member_leave(&c->events, c->events->what);
+    struct member *m;
+    while ((m = RB_ROOT(&c->streams))) member_leave(&c->streams, m);
+    while ((m = RB_ROOT(&c->events))) {
+        event_set_captured(m->what, true);
+        member_leave(&c->events, m);
     }
     list_free(&c->left);
     free(c);
@@ -158,11 +165,11 @@ static bool reaches(const struct node_list *from, struct graph *g)
 }
 
 /* Whether all that other streams were given is joined into the origin. */
-static bool joined(const struct capture *c)
+static bool joined(struct capture *c)
 {
-    struct member *origin = member_of(c->streams, c->origin);
+    struct member *m, *origin = member_of(&c->streams, c->origin);
     if (!origin || !reaches(&origin->before, c->graph)) return false;
-    for (struct member *m = c->streams; m; m = m->next)
+    RB_FOREACH(m, members, &c->streams)
         for (unsigned k = 0; k < m->before.count; k++)
             if (!m->before.node[k]->missing) return false;
     for (unsigned k = 0; k < c->left.count; k++)
@@ -217,7 +224,7 @@ CUresult capture_describe(struct stream *s, struct capture_info *out)
                                    m->before.count };
     else if (stream_is_legacy(s)) /* asking is an error while it would order with captured streams */
         for (c = captures; c && !r; c = c->next)
-            for (m = c->streams; m; m = m->next)
+            RB_FOREACH(m, members, &c->streams)
                 if (stream_legacy_orders(s, m->what)) r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     pthread_mutex_unlock(&graphs_lock);
     return r;
@@ -250,7 +257,7 @@ static void leave_stream(struct capture *c, struct member *m)
 {
     for (unsigned k = 0; k < m->before.count; k++)
         if (list_add(&c->left, m->before.node[k])) c->invalid = true;
-    member_leave(&c->streams, m->what);
+    member_leave(&c->streams, m);
 }
 
 /* It can be ended by nobody any more. */
@@ -291,17 +298,16 @@ void capture_forget_event(struct event *e)
     if (!capture_any()) return;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of_event(e, &m);
-    if (c) member_leave(&c->events, e);
+    if (c) member_leave(&c->events, m);
     pthread_mutex_unlock(&graphs_lock);
 }
 
 /* A dying context takes its streams and events along. */
-static void leave_context(struct member **list, const struct context *context)
+static void leave_context(struct members *set, const struct context *context)
 {
-    for (struct member *m = *list, *next; m; m = next) {
-        next = m->next;
-        if (m->context == context) member_leave(list, m->what);
-    }
+    struct member *m, *next;
+    RB_FOREACH_SAFE(m, members, set, next)
+        if (m->context == context) member_leave(set, m);
 }
 
 static void forget_context(struct context *context)
@@ -310,9 +316,9 @@ static void forget_context(struct context *context)
     pthread_mutex_lock(&graphs_lock);
     for (struct capture *c = captures, *next; c; c = next) {
         next = c->next;
-        struct member *origin = member_of(c->streams, c->origin);
+        struct member *m, *origin = member_of(&c->streams, c->origin);
         bool gone = !origin || origin->context == context;
-        for (struct member *m = c->streams; m; m = m->next) c->invalid |= m->context == context;
+        RB_FOREACH(m, members, &c->streams) c->invalid |= m->context == context;
         leave_context(&c->streams, context);
         leave_context(&c->events, context);
         if (gone) abandon(c);

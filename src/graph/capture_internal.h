@@ -4,13 +4,16 @@
 
 #include "graph/capture.h"
 
+#include <bsd/sys/tree.h>
+
 /* A stream in a capture, or an event recorded there, and the nodes that what follows comes behind. */
 struct member {
     void *what;
     struct context *context;
     struct node_list before;
-    struct member *next;
+    RB_ENTRY(member) link;
 };
+RB_HEAD(members, member); /* by address: programs record thousands of events in one capture */
 
 struct capture {
     uint64_t id;
@@ -20,7 +23,7 @@ struct capture {
     bool given; /* the graph is the caller's */
     bool invalid;
     struct stream *origin;
-    struct member *streams, *events;
+    struct members streams, events;
     struct node_list left; /* where streams that were destroyed had come to */
     struct capture *next;
 };
@@ -34,8 +37,11 @@ uint64_t capture_thread(void);
 struct capture *capture_of(const struct stream *s, struct member **m);
 struct capture *capture_of_event(const struct event *e, struct member **m);
 /* What comes next for the member, which is new or known, comes behind these nodes. */
-CUresult member_enter(struct member **list, void *what, struct context *context, const struct node_list *before);
-void member_leave(struct member **list, const void *what);
+CUresult member_enter(struct members *set, void *what, struct context *context, const struct node_list *before);
+void member_leave(struct members *set, struct member *m);
+/* All of them, in some order; NULL: there are no more. */
+struct member *member_first(struct members *set);
+struct member *member_next(struct member *m);
 
 /* An error unless the stream, which was looked up before graphs_lock was taken, is still there: it may have ended, and been
  * forgotten by all captures, meanwhile. */

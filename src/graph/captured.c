@@ -32,7 +32,7 @@ static CUresult implicit(struct stream *s)
     CUresult r = CUDA_SUCCESS;
     if (!stream_is_legacy(s)) return r;
     for (struct capture *c = captures; c; c = c->next)
-        for (struct member *m = c->streams; m; m = m->next)
+        for (struct member *m = member_first(&c->streams); m; m = member_next(m))
             if (stream_legacy_orders(s, m->what)) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     return r;
 }
@@ -101,7 +101,7 @@ static bool record(struct event *e, struct stream *s, const CUgraphEdgeData *edg
     struct capture *old, *c = capture_of(s, &m);
     struct member *was;
     *r = c && c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
-    while (!*r && (old = capture_of_event(e, &was)) && old != c) member_leave(&old->events, e);
+    while (!*r && (old = capture_of_event(e, &was)) && old != c) member_leave(&old->events, was);
     if (!c)
         *r = implicit(s);
     else if (!*r)
@@ -216,7 +216,7 @@ CUresult capture_refuse_context(struct context *context)
     if (!capture_any()) return r;
     pthread_mutex_lock(&graphs_lock);
     for (struct capture *c = captures; c; c = c->next)
-        for (struct member *m = c->streams; m; m = m->next)
+        for (struct member *m = member_first(&c->streams); m; m = member_next(m))
             if (m->context == context) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     pthread_mutex_unlock(&graphs_lock);
     return r;

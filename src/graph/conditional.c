@@ -28,6 +28,7 @@ CUresult condition_new(struct graph *g, struct context *c, unsigned initial, uns
                              .number = ++made,
                              .word = *word,
                              .context = c,
+                             .context_id = c->id,
                              .initial = initial,
                              .assign = flags & CU_GRAPH_COND_ASSIGN_DEFAULT,
                              .next = g->conditions };
@@ -48,6 +49,13 @@ void condition_drop(struct condition *c)
     if (--c->references) return;
     space_free_same(&c->word);
     free(c);
+}
+
+CUresult condition_check(const struct condition *c)
+{
+    struct context *now;
+    CUresult r = context_check((CUcontext)c->context, &now);
+    return r || now->id == c->context_id ? r : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 _Atomic uint32_t *condition_word(const struct condition *c) { return space_alias(&c->word, c->word.base); }

@@ -10,11 +10,13 @@
 #include "space/space.h"
 
 struct condition {
-    unsigned references; /* the graph that it was made for, and nodes */
+    unsigned references; /* the graph that it was made for, and nodes; */
+    unsigned orphans;    /* of those the nodes of editions that are orphans */
     CUgraphConditionalHandle handle;
     unsigned number;     /* of those that were made */
     struct allocation word; /* a copy: the allocation goes with its context */
     struct context *context;
+    uint64_t context_id; /* contexts' memory is used again */
     unsigned initial;
     bool assign;            /* every launch begins with it */
     bool used;              /* by a node */
@@ -26,6 +28,8 @@ CUresult condition_new(struct graph *g, struct context *c, unsigned initial, uns
 /* One reference more; one less, the word goes with the last. */
 struct condition *condition_share(struct condition *c);
 void condition_drop(struct condition *c);
+/* Whether the context, and with it the word, is there: CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. By anyone. */
+CUresult condition_check(const struct condition *c);
 /* The word, by anyone while the context lives. */
 _Atomic uint32_t *condition_word(const struct condition *c);
 

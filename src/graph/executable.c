@@ -31,13 +31,14 @@ static bool is_acyclic(struct graph *g)
     return true;
 }
 
-/* That was made when what is there only once was there already. */
+/* That was made when what is there only once was there already. One that was destroyed does not count while launches of it
+ * are pending. */
 static bool has_executable(const struct graph *g)
 {
     for (unsigned k = 0; k < g->nodes.count; k++) {
         const struct node *n = g->nodes.node[k];
-        if ((n->memory && n->memory->references > 1) || (n->condition && n->condition->references > 2) ||
-            (n->child && has_executable(n->child)))
+        if ((n->memory && graph_memory_owners(n->memory) > 1) ||
+            (n->condition && n->condition->references - n->condition->orphans > 2) || (n->child && has_executable(n->child)))
             return true;
     }
     return false;
@@ -67,8 +68,21 @@ static const struct node *first_of_cycle(struct graph *g)
 
 /* ---- what launches run */
 
+/* by: 1, or -1: what the nodes share is an orphan's no more. */
+static void count_orphans(const struct graph *g, int by)
+{
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->memory) n->memory->orphans += (unsigned)by;
+        if (n->condition) n->condition->orphans += (unsigned)by;
+        if (n->child) count_orphans(n->child, by);
+        for (unsigned j = 0; j < n->body_count; j++) count_orphans(n->bodies[j], by);
+    }
+}
+
 static void edition_free(struct edition *e)
 {
+    if (e->orphan) count_orphans(e->graph, -1);
     graph_free(e->graph);
     list_free(&e->order);
     free(e);
@@ -91,7 +105,10 @@ static CUresult edition_new(const struct graph *g, bool exact, struct edition **
 
 static void leave(struct edition *e)
 {
-    if (!(e->orphan = e->pending)) edition_free(e);
+    if ((e->orphan = e->pending))
+        count_orphans(e->graph, 1);
+    else
+        edition_free(e);
 }
 
 void edition_begin(struct edition *e)
@@ -132,8 +149,10 @@ CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResul
         edition_free(e);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    static uint64_t made;
     settle_memory(g);
     x->edition = e;
+    x->number = ++made;
     x->of = (CUgraph)g;
     x->of_number = g->number;
     g->executables++;

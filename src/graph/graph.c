@@ -413,17 +413,47 @@ CUresult graph_clone(const struct graph *g, bool exact, struct graph **out)
     return r;
 }
 
-struct node *graph_find_copy(const struct graph *g, uint64_t origin)
+static struct node *numbered_copy(const struct graph *g, const struct node *of)
+{
+    struct node *n = g && g->nodes.count ? numbered(g, of->number) : NULL;
+    return n && n->origin == of->id ? n : NULL;
+}
+
+/* What stands in a copy of n where g stands in n. */
+static const struct graph *counterpart(const struct node *copy, const struct node *n, const struct graph *g)
+{
+    if (n->child == g) return copy->child;
+    for (unsigned k = 0; k < n->body_count && k < copy->body_count; k++)
+        if (n->bodies[k] == g) return copy->bodies[k];
+    return NULL;
+}
+
+/* On the way that leads to the original; NULL: it does not lead there. */
+static struct node *find_by_number(const struct graph *g, const struct node *of)
+{
+    const struct node *parent = of->graph->parent, *copy;
+    struct node *n = numbered_copy(g, of);
+    if (n || !parent || !(copy = find_by_number(g, parent))) return n;
+    return numbered_copy(counterpart(copy, parent, of->graph), of);
+}
+
+static struct node *find_anywhere(const struct graph *g, uint64_t origin)
 {
     struct node *found = NULL;
     for (unsigned k = 0; k < g->nodes.count && !found; k++) {
         struct node *n = g->nodes.node[k];
         if (n->origin == origin) return n;
         if (!n->origin) continue; /* what it holds was copied with it, not with g */
-        if (n->child) found = graph_find_copy(n->child, origin);
-        for (unsigned j = 0; j < n->body_count && !found; j++) found = graph_find_copy(n->bodies[j], origin);
+        if (n->child) found = find_anywhere(n->child, origin);
+        for (unsigned j = 0; j < n->body_count && !found; j++) found = find_anywhere(n->bodies[j], origin);
     }
     return found;
+}
+
+struct node *graph_find_copy(const struct graph *g, const struct node *of)
+{
+    struct node *n = find_by_number(g, of);
+    return n ? n : find_anywhere(g, of->id);
 }
 
 CUresult graph_order(struct graph *g, struct node_list *out)

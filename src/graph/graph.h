@@ -81,6 +81,7 @@ struct executable {                /* CUgraphExec_st */
     _Atomic bool valid;
     pthread_mutex_t launch;        /* one launch at a time; before graphs_lock */
     struct edition *edition;       /* for the next launch */
+    uint64_t number;               /* of all so far, from 1 */
     CUgraph of;                    /* the one that it was made of, which may be gone; */
     uint64_t of_number;            /* its number tells */
     uint64_t flags;
@@ -110,7 +111,7 @@ bool graph_is_single(const struct graph *g);
 /* Whether it allocates or frees memory: then nothing of it is taken away. */
 bool graph_has_memory(const struct graph *g);
 /* The copy of a node in a graph, its children included, or NULL. */
-struct node *graph_find_copy(const struct graph *g, uint64_t origin);
+struct node *graph_find_copy(const struct graph *g, const struct node *of);
 
 /* A node behind others, with a copy of its parameters. CUDA_ERROR_INVALID_VALUE: one of those is no node of g, or is named
  * twice; CUDA_ERROR_NOT_SUPPORTED: its child is inside another graph, or g, a copied child, would get memory;

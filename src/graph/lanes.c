@@ -1,14 +1,13 @@
-/* The lanes that no launch has at the moment. */
+/* The lanes that no launch is issued into at the moment. */
 #include "graph/lanes.h"
 #include "stream/operations.h"
 #include "stream/point.h"
 
 #include <stdlib.h>
 
-enum { SPARE = 32 };
+enum { SPARE = 32 }; /* so many are kept in which nothing is left to do */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lane *spare;
-static unsigned spare_count;
 
 /* The stream goes with its context, whose memory may be gone as well. */
 static bool lives(const struct lane *l)
@@ -17,30 +16,33 @@ static bool lives(const struct lane *l)
     return !context_check((CUcontext)l->context, &c) && l->context->id == l->context_id;
 }
 
-static struct lane *take_spare(const struct context *c)
+static struct lane **find(const struct context *c, uint64_t of)
 {
-    struct lane *found = NULL;
-    pthread_mutex_lock(&lock);
-    for (struct lane **at = &spare, *l; (l = *at) && !found;) {
-        bool dead = !lives(l);
-        if (dead || (l->context == c && stream_done(l->stream))) {
-            *at = l->next;
-            spare_count--;
-            if (dead)
-                free(l);
-            else
-                found = l;
-        } else {
-            at = &l->next;
-        }
+    struct lane **found = NULL;
+    for (struct lane **at = &spare, *l; (l = *at); at = &l->next) {
+        if (l->context != c || l->context_id != c->id) continue;
+        if (of && l->of == of) return at;
+        if (!found && stream_done(l->stream)) found = at;
     }
-    pthread_mutex_unlock(&lock);
     return found;
 }
 
-CUresult lane_take(struct context *c, struct lane **out)
+static struct lane *take_spare(const struct context *c, uint64_t of)
 {
-    struct lane *l = take_spare(c);
+    struct lane *l = NULL;
+    pthread_mutex_lock(&lock);
+    struct lane **at = find(c, of);
+    if (at) {
+        l = *at;
+        *at = l->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return l;
+}
+
+CUresult lane_take(struct context *c, uint64_t of, struct lane **out)
+{
+    struct lane *l = take_spare(c, of);
     CUresult r = CUDA_SUCCESS;
     if (!l) {
         if (!(l = calloc(1, sizeof *l))) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -51,6 +53,7 @@ CUresult lane_take(struct context *c, struct lane **out)
         l->context = c;
         l->context_id = c->id;
     }
+    l->of = of;
     l->tail = NULL;
     l->joined = NULL;
     l->next = NULL;
@@ -58,20 +61,36 @@ CUresult lane_take(struct context *c, struct lane **out)
     return r;
 }
 
+/* With the lock: takes out lanes of contexts that are gone, and those with nothing left to do that are too many. */
+static struct lane *take_superfluous(void)
+{
+    struct lane *out = NULL;
+    unsigned idle = 0;
+    for (struct lane **at = &spare, *l; (l = *at);) {
+        if (lives(l) && (!stream_done(l->stream) || ++idle <= SPARE)) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        l->next = out;
+        out = l;
+    }
+    return out;
+}
+
 void lanes_give(struct lane *list)
 {
+    if (!list) return;
+    struct lane *last = list;
+    while (last->next) last = last->next;
+    pthread_mutex_lock(&lock);
+    last->next = spare;
+    spare = list;
+    list = take_superfluous();
+    pthread_mutex_unlock(&lock);
     while (list) {
         struct lane *l = list;
         list = l->next;
-        pthread_mutex_lock(&lock);
-        bool keep = lives(l) && spare_count < SPARE;
-        if (keep) {
-            l->next = spare;
-            spare = l;
-            spare_count++;
-        }
-        pthread_mutex_unlock(&lock);
-        if (keep) continue;
         if (lives(l)) stream_destroy(l->stream);
         free(l);
     }

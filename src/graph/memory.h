@@ -14,7 +14,8 @@ struct graph_arena {
 };
 
 struct graph_memory {
-    unsigned references; /* nodes: the graph's, and its copies in executable graphs */
+    unsigned references; /* nodes: the graph's, and its copies in executable graphs; */
+    unsigned orphans;    /* of those in editions that are orphans */
     bool freed;          /* by a node of its graph */
     bool settled;        /* an executable graph was made of it: the graph itself frees it, or never will */
     struct kept kept;
@@ -31,6 +32,8 @@ CUresult graph_memory_new(const struct node *n, const CUDA_MEM_ALLOC_NODE_PARAMS
 /* One reference more; one less, with the last the memory is not kept any more. */
 struct graph_memory *graph_memory_share(struct graph_memory *m);
 void graph_memory_drop(struct graph_memory *m);
+/* The graph, and executable graphs that are not destroyed. */
+static inline unsigned graph_memory_owners(const struct graph_memory *m) { return m->references - m->orphans; }
 /* n, whose edges are there, is to free what is at an address. CUDA_ERROR_INVALID_VALUE: no graph allocates it, or another
  * node of this graph frees it. */
 CUresult graph_memory_free(struct node *n, CUdeviceptr address);

@@ -293,7 +293,7 @@ static bool is_allocated_elsewhere(const struct graph *g, const struct executabl
 {
     for (unsigned k = 0; k < g->nodes.count; k++) {
         const struct node *n = g->nodes.node[k];
-        if ((n->memory && n->memory->references > 1 && !has_memory(x->edition->graph, n->memory)) ||
+        if ((n->memory && graph_memory_owners(n->memory) > 1 && !has_memory(x->edition->graph, n->memory)) ||
             (n->child && is_allocated_elsewhere(n->child, x)))
             return true;
     }

@@ -2,6 +2,7 @@
  * something comes after it. */
 #include "../rig.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -23,6 +24,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
+    if (rig_held) rig_release(rig_held);
     ok(cuStreamDestroy(a));
     ok(cuCtxSynchronize());
     ok(cuMemFree(memory));
@@ -65,6 +67,8 @@ static void meet(void *arg)
     __atomic_fetch_add(&m->here, 1, __ATOMIC_SEQ_CST);
     if (soon(&m->here, 2)) __atomic_fetch_add(&m->met, 1, __ATOMIC_SEQ_CST);
 }
+
+static void count(void *word) { __atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_SEQ_CST); }
 
 static void branches_run_at_the_same_time(void **state)
 {
@@ -137,6 +141,64 @@ static void a_branch_waits_for_a_word_that_another_writes(void **state)
     assert_int_equal(rig_word(memory), 11);
     ok(cuGraphExecDestroy(x));
     ok(cuGraphDestroy(g));
+}
+
+static unsigned threads(void)
+{
+    unsigned count = 0;
+    DIR *d = opendir("/proc/self/task");
+    assert_non_null(d);
+    while (readdir(d)) count++;
+    closedir(d);
+    return count;
+}
+
+static void launches_that_wait_take_no_more_threads_than_one(void **state)
+{
+    (void)state;
+    enum { LAUNCHES = 30, BRANCHES = 5 };
+    CUgraph g;
+    CUgraphExec x;
+    uint32_t done = 0;
+    ok(cuGraphCreate(&g, 0));
+    for (int k = 0; k < BRANCHES; k++) host_node(g, NULL, 0, count, &done);
+    ok(cuGraphInstantiate(&x, g, 0));
+    uint32_t *flag = rig_hold(a);
+    ok(cuGraphLaunch(x, a));
+    const unsigned one = threads();
+    for (int k = 1; k < LAUNCHES; k++) ok(cuGraphLaunch(x, a));
+    assert_in_range(threads(), 0, one);
+    rig_release(flag);
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(done, LAUNCHES * BRANCHES);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
+static void a_graph_does_not_wait_for_another_one_that_was_launched_before(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUgraphExec x, y;
+    CUstream b = rig_stream();
+    uint32_t done = 0;
+    ok(cuGraphCreate(&g, 0));
+    host_node(g, NULL, 0, count, &done);
+    host_node(g, NULL, 0, count, &done);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphInstantiate(&y, g, 0));
+    uint32_t *flag = rig_hold(a);
+    for (int k = 0; k < 2; k++) ok(cuGraphLaunch(x, a));
+    ok(cuGraphExecDestroy(x));
+    for (int k = 0; k < 2; k++) ok(cuGraphLaunch(y, b));
+    ok(cuStreamSynchronize(b));
+    assert_int_equal(done, 4);
+    rig_release(flag);
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(done, 8);
+    ok(cuGraphExecDestroy(y));
+    ok(cuGraphDestroy(g));
+    ok(cuStreamDestroy(b));
 }
 
 /* ---- any graph keeps its order */
@@ -343,6 +405,8 @@ int main(void)
         T(branches_run_at_the_same_time),
         T(roots_run_at_the_same_time_but_not_before_what_precedes_the_launch),
         T(a_branch_waits_for_a_word_that_another_writes),
+        T(launches_that_wait_take_no_more_threads_than_one),
+        T(a_graph_does_not_wait_for_another_one_that_was_launched_before),
         T(no_node_of_a_random_graph_is_early),
         T(nodes_work_on_the_device_of_the_context_that_they_name),
         T(a_child_graph_that_is_moved_may_allocate_memory),

@@ -121,6 +121,42 @@ static void a_capture_ends_with_an_error_while_a_stream_is_not_joined(void **sta
     ok(cuEventDestroy(e));
 }
 
+/* Some are recorded again, and some destroyed, in another order. */
+static void each_of_many_events_leads_to_where_it_was_recorded_last(void **state)
+{
+    (void)state;
+    enum { EVENTS = 300 };
+    CUevent e[EVENTS];
+    CUgraphNode last[EVENTS];
+    CUgraph g;
+    CUstreamCaptureStatus status;
+    const CUgraphNode *before;
+    size_t n;
+    for (int k = 0; k < EVENTS; k++) ok(cuEventCreate(&e[k], CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    for (int k = 0; k < 2 * EVENTS; k++) {
+        const int which = k < EVENTS ? k : k * 7 % EVENTS;
+        if (k >= EVENTS && which % 2) continue;
+        ok(rig_launch(add, memory, 1, 1, a));
+        ok(cuStreamGetCaptureInfo(a, &status, NULL, NULL, &before, NULL, &n));
+        last[which] = before[0];
+        ok(cuEventRecord(e[which], a));
+    }
+    for (int k = 0; k < EVENTS; k += 3) ok(cuEventDestroy(e[k]));
+    for (int k = 0; k < EVENTS; k++) {
+        if (k % 3 == 0) continue;
+        CUstream branch = rig_stream();
+        ok(cuStreamWaitEvent(branch, e[k], 0));
+        ok(cuStreamGetCaptureInfo(branch, &status, NULL, NULL, &before, NULL, &n));
+        assert_int_equal(n, 1);
+        assert_ptr_equal(before[0], last[k]);
+        ok(cuEventDestroy(e[k]));
+        ok(cuStreamDestroy(branch));
+    }
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+}
+
 /* As programs do that make a stream for each branch. The branch may even be joined later. */
 static void a_forked_stream_may_be_destroyed_but_its_work_must_be_joined(void **state)
 {
@@ -521,6 +557,7 @@ int main(void)
         T(parameters_are_those_of_the_time_of_capture),
         T(events_carry_a_capture_to_other_streams_and_back),
         T(what_waits_for_an_event_outside_runs_though_the_event_was_captured_since),
+        T(each_of_many_events_leads_to_where_it_was_recorded_last),
         T(a_capture_ends_with_an_error_while_a_stream_is_not_joined),
         T(a_forked_stream_may_be_destroyed_but_its_work_must_be_joined),
         T(a_capture_may_end_without_giving_the_graph_again),

@@ -267,6 +267,44 @@ static void a_launch_that_failed_leaves_conditions_that_may_go(void **state)
     ok(cuGraphCreate(&g, 0));
 }
 
+/* Host memory that has the place of what was at an address. */
+static void *allocate_over(CUdeviceptr address)
+{
+    enum { TRIES = 3000 };
+    const size_t size = 64 * MiB;
+    for (int k = 0; k < TRIES; k++) {
+        char *p;
+        ok(cuMemAllocHost((void **)&p, size));
+        if (address - (CUdeviceptr)p < size) return p;
+        ok(cuMemFreeHost(p));
+    }
+    fail_msg("nothing came to lie there");
+    return NULL;
+}
+
+static void a_launch_whose_condition_went_with_its_context_writes_nothing(void **state)
+{
+    (void)state;
+    CUcontext there;
+    CUgraphNode n;
+    ok(cuCtxCreate(&there, NULL, 0, 0));
+    ok(cuCtxPopCurrent(NULL));
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                            .conditional = { .type = CU_GRAPH_COND_TYPE_IF, .size = 1, .ctx = there } };
+    ok(cuGraphConditionalHandleCreate(&p.conditional.handle, g, there, 7, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    ok(cuGraphAddNode(&n, g, NULL, NULL, 0, &p));
+    CUgraphExec x = instantiate();
+    ok(cuCtxDestroy(there));
+    void *memory_there = allocate_over(p.conditional.handle);
+    uint32_t *word = (uint32_t *)p.conditional.handle;
+    *word = 0;
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(*word, 0);
+    ok(cuMemFreeHost(memory_there));
+    ok(cuGraphExecDestroy(x));
+}
+
 static void an_executable_graph_may_be_destroyed_while_it_runs(void **state)
 {
     (void)state;
@@ -519,6 +557,7 @@ int main(void)
         T(a_loop_within_a_loop_begins_anew_each_time),
         T(a_body_is_captured_from_a_stream),
         T(a_context_may_wait_for_what_a_condition_selects),
+        T(a_launch_whose_condition_went_with_its_context_writes_nothing),
         T(an_executable_graph_may_be_destroyed_while_it_runs),
         T(parameters_of_a_body_can_be_changed),
         T(a_body_uses_memory_that_its_graph_allocates),

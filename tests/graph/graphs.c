@@ -134,6 +134,84 @@ static void a_node_is_found_in_clones_of_the_graph_that_it_stands_in(void **stat
     ok(cuGraphDestroy(c.graph));
 }
 
+static CUgraphNode empty_node(CUgraph g)
+{
+    CUgraphNode n;
+    ok(cuGraphAddEmptyNode(&n, g, NULL, 0));
+    return n;
+}
+
+enum { NODES = 8, DEPTH = 3, PAIRS = 100 };
+
+static CUgraph nested_graph(int depth)
+{
+    CUgraph g;
+    CUgraphNode n;
+    ok(cuGraphCreate(&g, 0));
+    for (int k = 0; k < NODES; k++) {
+        n = empty_node(g);
+        if (k % 3 == 0) ok(cuGraphDestroyNode(n));
+        if (k % 4 || !depth) continue;
+        CUgraph child = nested_graph(depth - 1);
+        ok(cuGraphAddChildGraphNode(&n, g, NULL, 0, child));
+        ok(cuGraphDestroy(child));
+    }
+    return g;
+}
+
+struct pair {
+    CUgraphNode node, copy;
+};
+
+/* Each node and its copy, which lie in the same order. Behind them others are added. */
+static unsigned pair(CUgraph g, CUgraph clone, struct pair *pairs)
+{
+    CUgraphNode n[2 * NODES], m[2 * NODES];
+    size_t count = 2 * NODES, same = 2 * NODES;
+    unsigned found = 0;
+    ok(cuGraphGetNodes(g, n, &count));
+    ok(cuGraphGetNodes(clone, m, &same));
+    assert_int_equal(count, same);
+    for (size_t k = 0; k < count; k++) {
+        CUgraph inside, copy;
+        const bool holds = cuGraphChildGraphNodeGetGraph(n[k], &inside) == CUDA_SUCCESS;
+        pairs[found++] = (struct pair){ n[k], m[k] };
+        if (!holds) continue;
+        ok(cuGraphChildGraphNodeGetGraph(m[k], &copy));
+        found += pair(inside, copy, pairs + found);
+    }
+    empty_node(clone);
+    empty_node(g);
+    return found;
+}
+
+static void nodes_are_found_in_a_clone_whatever_comes_and_goes_beside_them(void **state)
+{
+    (void)state;
+    struct pair pairs[PAIRS];
+    CUgraph g = nested_graph(DEPTH), clone;
+    CUgraphNode found;
+    ok(cuGraphClone(&clone, g));
+    const unsigned count = pair(g, clone, pairs);
+    assert_in_range(count, 2 * NODES, PAIRS);
+    for (unsigned k = 0; k < count; k++) {
+        ok(cuGraphNodeFindInClone(&found, pairs[k].node, clone));
+        assert_ptr_equal(found, pairs[k].copy);
+    }
+    assert_int_equal(cuGraphNodeFindInClone(&found, empty_node(g), clone), CUDA_ERROR_INVALID_VALUE);
+    for (unsigned k = count; k--;) { /* from behind: what holds others goes after them */
+        if (k % 3 == 0) ok(cuGraphDestroyNode(pairs[k].copy));
+        if (k % 3 == 1) ok(cuGraphDestroyNode(pairs[k].node));
+        for (unsigned j = 0; j < k; j++) {
+            ok(cuGraphNodeFindInClone(&found, pairs[j].node, clone));
+            assert_ptr_equal(found, pairs[j].copy);
+        }
+        if (k % 3 == 0) assert_int_equal(cuGraphNodeFindInClone(&found, pairs[k].node, clone), CUDA_ERROR_INVALID_VALUE);
+    }
+    ok(cuGraphDestroy(clone));
+    ok(cuGraphDestroy(g));
+}
+
 static void a_clone_does_not_need_its_original(void **state)
 {
     (void)state;
@@ -431,6 +509,7 @@ int main(void)
         T(edges_that_form_a_circle_cannot_be_instantiated),
         T(parameters_of_an_executable_graph_are_its_own),
         T(a_node_is_found_in_clones_of_the_graph_that_it_stands_in),
+        T(nodes_are_found_in_a_clone_whatever_comes_and_goes_beside_them),
         T(a_clone_does_not_need_its_original),
         T(an_executable_graph_takes_the_parameters_of_one_of_its_shape),
         T(launches_of_one_graph_do_not_overlap),

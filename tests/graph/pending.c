@@ -38,8 +38,8 @@ static CUgraphNode memset_node(CUgraph in, uint32_t value)
     return n;
 }
 
-/* A graph whose condition has `initial` as its default, and in the body a memset to value. */
-static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *inside)
+/* A graph whose condition has `initial` as its default. */
+static CUgraph graph_with_body(uint32_t initial, CUgraph *body)
 {
     CUgraph g;
     CUgraphNode n;
@@ -48,7 +48,28 @@ static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *
     ok(cuGraphCreate(&g, 0));
     ok(cuGraphConditionalHandleCreate(&p.conditional.handle, g, context, initial, CU_GRAPH_COND_ASSIGN_DEFAULT));
     ok(cuGraphAddNode(&n, g, NULL, NULL, 0, &p));
-    *inside = memset_node(p.conditional.phGraph_out[0], value);
+    *body = p.conditional.phGraph_out[0];
+    return g;
+}
+
+/* The same, with a memset to value in the body. */
+static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *inside)
+{
+    CUgraph body, g = graph_with_body(initial, &body);
+    *inside = memset_node(body, value);
+    return g;
+}
+
+/* The same, with a kernel that adds 1. */
+static CUgraph adding_graph(CUfunction add, unsigned shared)
+{
+    CUgraphNode n;
+    CUgraph body, g = graph_with_body(1, &body);
+    uint32_t one = 1;
+    void *params[] = { &memory, &one, &one };
+    CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
+    k.sharedMemBytes = shared;
+    ok(cuGraphAddKernelNode(&n, body, NULL, 0, &k));
     return g;
 }
 
@@ -192,6 +213,29 @@ static void an_update_replaces_objects_when_launches_have_ended(void **state)
     }
 }
 
+static void the_objects_of_a_replaced_child_are_destroyed_at_once(void **state)
+{
+    (void)state;
+    for (int graph_first = 0; graph_first < 2; graph_first++) {
+        CUgraphNode n;
+        CUgraphExec x;
+        CUgraph g = nesting_graph(0, &n), inner = keeping_graph(1);
+        CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph.graph = inner };
+        gone[0] = gone[1] = 0;
+        ok(cuGraphInstantiate(&x, g, 0));
+        if (graph_first) ok(cuGraphNodeSetParams(n, &p));
+        assert_gone(0, 0);
+        ok(cuGraphExecChildGraphNodeSetParams(x, n, inner));
+        assert_gone(graph_first, 0);
+        if (!graph_first) ok(cuGraphNodeSetParams(n, &p));
+        assert_gone(1, 0);
+        ok(cuGraphExecDestroy(x));
+        ok(cuGraphDestroy(inner));
+        ok(cuGraphDestroy(g));
+        assert_gone(1, 1);
+    }
+}
+
 static void another_child_brings_its_objects_along(void **state)
 {
     (void)state;
@@ -205,6 +249,51 @@ static void another_child_brings_its_objects_along(void **state)
     assert_gone(1, 0);
     ok(cuGraphExecDestroy(x));
     assert_gone(1, 1);
+}
+
+/* ---- one executable graph at a time */
+
+static CUgraph allocating_graph(void)
+{
+    CUgraph g = keeping_graph(0);
+    CUgraphNode n;
+    CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                    .location.type = CU_MEM_LOCATION_TYPE_DEVICE },
+                                     .bytesize = 4096 };
+    ok(cuGraphAddMemAllocNode(&n, g, NULL, 0, &p));
+    ok(cuGraphAddMemFreeNode(&n, g, &n, 1, p.dptr));
+    return g;
+}
+
+static void a_destroyed_one_does_not_count_though_a_launch_is_pending(void **state)
+{
+    (void)state;
+    for (int memory_node = 0; memory_node < 2; memory_node++) {
+        CUgraphNode n;
+        CUgraphExec x, y, z;
+        CUgraphExecUpdateResultInfo info;
+        CUgraph g = memory_node ? allocating_graph() : conditional_graph(1, 111, &n);
+        CUgraph h = memory_node ? allocating_graph() : conditional_graph(1, 222, &n);
+        ok(cuGraphInstantiate(&x, g, 0));
+        uint32_t *flag = rig_hold(s);
+        ok(cuGraphLaunch(x, s));
+        ok(cuGraphExecDestroy(x));
+        ok(cuGraphInstantiate(&y, g, 0));
+        assert_int_equal(cuGraphInstantiate(&z, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+        ok(cuGraphLaunch(y, s));
+        ok(cuGraphExecDestroy(y));
+        ok(cuGraphInstantiate(&z, h, 0));
+        ok(cuGraphExecUpdate(z, g, &info));
+        assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+        rig_release(flag);
+        ok(cuStreamSynchronize(s));
+        assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+        ok(cuGraphExecDestroy(z));
+        ok(cuGraphInstantiate(&y, g, 0));
+        ok(cuGraphExecDestroy(y));
+        ok(cuGraphDestroy(g));
+        ok(cuGraphDestroy(h));
+    }
 }
 
 /* ---- launches that fail half-way */
@@ -253,6 +342,42 @@ static void what_was_issued_of_a_launch_that_fails_is_waited_for(void **state)
     ok(cuStreamDestroy(other));
 }
 
+static void a_launch_is_refused_when_a_kernel_of_a_body_was_unloaded(void **state)
+{
+    (void)state;
+    CUmodule m;
+    CUfunction f;
+    CUgraphExec x;
+    ok(cuModuleLoadData(&m, rig_ptx));
+    ok(cuModuleGetFunction(&f, m, "add"));
+    CUgraph g = adding_graph(f, 0);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuModuleUnload(m));
+    assert_int_equal(cuGraphLaunch(x, s), CUDA_ERROR_INVALID_HANDLE);
+    ok(cuCtxSynchronize());
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
+static void a_body_that_became_wrong_behind_the_launch_harms_nothing_else(void **state)
+{
+    (void)state;
+    enum { SHARED = 60000 };
+    CUgraphExec x;
+    CUfunction f = rig_kernel("add");
+    ok(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, SHARED));
+    CUgraph g = adding_graph(f, SHARED);
+    ok(cuGraphInstantiate(&x, g, 0));
+    uint32_t *flag = rig_hold(s);
+    ok(cuGraphLaunch(x, s));
+    ok(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
+    rig_release(flag);
+    ok(cuStreamSynchronize(s));
+    assert_int_equal(rig_word(memory), 0);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,8 +385,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(changes_add_up_while_a_launch_waits, begin, end),
         cmocka_unit_test_setup_teardown(objects_outlive_the_launches_of_a_destroyed_graph, begin, end),
         cmocka_unit_test_setup_teardown(an_update_replaces_objects_when_launches_have_ended, begin, end),
+        cmocka_unit_test_setup_teardown(the_objects_of_a_replaced_child_are_destroyed_at_once, begin, end),
         cmocka_unit_test_setup_teardown(another_child_brings_its_objects_along, begin, end),
+        cmocka_unit_test_setup_teardown(a_destroyed_one_does_not_count_though_a_launch_is_pending, begin, end),
         cmocka_unit_test_setup_teardown(what_was_issued_of_a_launch_that_fails_is_waited_for, begin, end),
+        cmocka_unit_test_setup_teardown(a_launch_is_refused_when_a_kernel_of_a_body_was_unloaded, begin, end),
+        cmocka_unit_test_setup_teardown(a_body_that_became_wrong_behind_the_launch_harms_nothing_else, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
