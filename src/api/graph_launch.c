@@ -132,6 +132,7 @@ static CUresult assign_defaults(const struct graph *g, struct stream *s)
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         const struct node *n = g->nodes.node[k];
         if (n->condition && n->condition->assign) r = graph_run_assignment(n->condition, s);
+        if (n->child && !r) r = assign_defaults(n->child, s);
         for (unsigned j = 0; j < n->body_count && !r; j++) r = assign_defaults(n->bodies[j], s);
     }
     return r;

@@ -121,9 +121,12 @@ void edition_begin(struct edition *e)
 void edition_end(struct edition *e)
 {
     pthread_mutex_lock(&graphs_lock);
-    if (!--e->pending && e->orphan) edition_free(e);
+    if (!--e->pending && e->orphan) {
+        struct grave *others = graves_set_aside();
+        edition_free(e);
+        user_objects_bury_apart(others);
+    }
     pthread_mutex_unlock(&graphs_lock);
-    user_objects_bury();
 }
 
 /* ---- executable graphs */

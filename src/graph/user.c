@@ -1,4 +1,5 @@
 /* User objects and the references that graphs hold; see user.h. */
+#include "base/thread.h"
 #include "graph/user.h"
 
 #include <stdlib.h>
@@ -48,18 +49,38 @@ CUresult user_object_release(struct user_object *o, uint64_t count)
     return CUDA_SUCCESS;
 }
 
+static void *bury(void *list)
+{
+    for (struct grave *next, *g = list; g; g = next) {
+        next = g->next;
+        g->destroy(g->value);
+        free(g);
+    }
+    return NULL;
+}
+
+struct grave *graves_set_aside(void)
+{
+    struct grave *all = graves;
+    graves = NULL;
+    return all;
+}
+
 void user_objects_bury(void)
 {
     pthread_mutex_lock(&graphs_lock);
-    struct grave *g = graves;
-    graves = NULL;
+    struct grave *all = graves_set_aside();
     pthread_mutex_unlock(&graphs_lock);
-    while (g) {
-        struct grave *next = g->next;
-        g->destroy(g->value);
-        free(g);
-        g = next;
-    }
+    bury(all);
+}
+
+void user_objects_bury_apart(struct grave *others)
+{
+    struct grave *own = graves_set_aside(), **end = &graves;
+    graves = others;
+    if (!own || !thread_start(bury, own, THREAD_STACK_DEFAULT)) return;
+    while (*end) end = &(*end)->next;
+    *end = own; /* the next call that buries does it */
 }
 
 static struct user_reference **find(struct graph *g, const struct user_object *o)

@@ -28,7 +28,11 @@ CUresult user_object_release(struct user_object *o, uint64_t count);
 /* The graph holds count references: the caller's (move) or new ones. release: CUDA_ERROR_INVALID_VALUE, it has not so many. */
 CUresult graph_retain(struct graph *g, struct user_object *o, unsigned count, bool move);
 CUresult graph_release(struct graph *g, struct user_object *o, unsigned count);
-/* Destructors of objects without references. Without graphs_lock. */
+/* Destructors of objects without references are called. Without graphs_lock. */
 void user_objects_bury(void);
+/* Those of objects released between both calls are called by a thread of their own (observed on H200): whoever releases
+ * them holds up a stream, and they may wait for what somebody holds who waits for it. Under graphs_lock. */
+struct grave *graves_set_aside(void);
+void user_objects_bury_apart(struct grave *others);
 
 #endif

@@ -135,6 +135,28 @@ static void a_loop_runs_until_a_kernel_in_it_says_so(void **state)
     ok(cuGraphExecDestroy(x));
 }
 
+static void a_loop_within_a_child_begins_anew_with_each_launch(void **state)
+{
+    (void)state;
+    CUgraph inner;
+    CUgraphNode n;
+    ok(cuGraphCreate(&inner, 0));
+    CUgraphConditionalHandle h = handle(inner, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph *body = conditional_node(inner, NULL, h, CU_GRAPH_COND_TYPE_WHILE, 1, &n);
+    CUgraphNode inside = add_node(body[0], NULL, 1, 1);
+    decide_node(body[0], &inside, count, h, 0);
+    CUgraphNodeParams child = { .type = CU_GRAPH_NODE_TYPE_GRAPH,
+                                .graph = { .graph = inner, .ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE } };
+    ok(cuGraphAddNode(&n, g, NULL, NULL, 0, &child));
+    CUgraphExec x = instantiate();
+    for (int k = 1; k <= 3; k++) {
+        ok(cuMemsetD32(memory, 10, 1));
+        run(x);
+        assert_int_equal(rig_word(memory + 4), 10 * k);
+    }
+    ok(cuGraphExecDestroy(x));
+}
+
 static void a_condition_is_looked_at_when_what_precedes_it_is_done(void **state)
 {
     (void)state;
@@ -552,6 +574,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_loop_runs_until_a_kernel_in_it_says_so),
+        T(a_loop_within_a_child_begins_anew_with_each_launch),
         T(a_condition_is_looked_at_when_what_precedes_it_is_done),
         T(a_switch_runs_one_graph_or_none),
         T(a_loop_within_a_loop_begins_anew_each_time),

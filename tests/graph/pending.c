@@ -1,6 +1,7 @@
 /* What a launch runs is what the graph was when it was launched, and what it needs stays until it has ended, whatever the
  * program changes or destroys meanwhile. */
 #include "../rig.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -140,7 +141,21 @@ static void changes_add_up_while_a_launch_waits(void **state)
 
 /* ---- user objects */
 
-static void CUDA_CB destroyed(void *n) { ++*(atomic_int *)n; }
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER; /* its destructor takes it */
+
+static void CUDA_CB destroyed(void *n)
+{
+    pthread_mutex_lock(&held);
+    ++*(atomic_int *)n;
+    pthread_mutex_unlock(&held);
+}
+
+/* What a launch kept is destroyed by a thread of its own. */
+static void assert_goes(int object)
+{
+    for (int k = 0; !gone[object] && k < 10000; k++) usleep(1000);
+    assert_int_equal(gone[object], 1);
+}
 
 /* A graph with a memset, that keeps an object alive. */
 static CUgraph keeping_graph(unsigned object)
@@ -185,8 +200,27 @@ static void objects_outlive_the_launches_of_a_destroyed_graph(void **state)
         assert_int_equal(gone[nested], 0);
         rig_release(flag);
         ok(cuStreamSynchronize(s));
-        assert_int_equal(gone[nested], 1);
+        assert_goes(nested);
     }
+}
+
+static void a_destructor_of_what_a_launch_kept_holds_up_no_stream(void **state)
+{
+    (void)state;
+    CUgraphExec x;
+    CUgraph g = keeping_graph(0);
+    gone[0] = 0;
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphDestroy(g));
+    uint32_t *flag = rig_hold(s);
+    ok(cuGraphLaunch(x, s));
+    ok(cuGraphExecDestroy(x));
+    pthread_mutex_lock(&held);
+    rig_release(flag);
+    ok(cuStreamSynchronize(s));
+    assert_int_equal(gone[0], 0);
+    pthread_mutex_unlock(&held);
+    assert_goes(0);
 }
 
 static void an_update_replaces_objects_when_launches_have_ended(void **state)
@@ -207,6 +241,7 @@ static void an_update_replaces_objects_when_launches_have_ended(void **state)
         assert_gone(0, 0);
         rig_release(flag);
         ok(cuStreamSynchronize(s));
+        assert_goes(0);
         assert_gone(1, 0);
         ok(cuGraphExecDestroy(x));
         assert_gone(1, 1);
@@ -384,6 +419,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_change_is_for_later_launches, begin, end),
         cmocka_unit_test_setup_teardown(changes_add_up_while_a_launch_waits, begin, end),
         cmocka_unit_test_setup_teardown(objects_outlive_the_launches_of_a_destroyed_graph, begin, end),
+        cmocka_unit_test_setup_teardown(a_destructor_of_what_a_launch_kept_holds_up_no_stream, begin, end),
         cmocka_unit_test_setup_teardown(an_update_replaces_objects_when_launches_have_ended, begin, end),
         cmocka_unit_test_setup_teardown(the_objects_of_a_replaced_child_are_destroyed_at_once, begin, end),
         cmocka_unit_test_setup_teardown(another_child_brings_its_objects_along, begin, end),
