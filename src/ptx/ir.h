@@ -259,6 +259,7 @@ struct module_ir {
     struct func **funcs;
     uint32_t nfuncs;
     bool whole;        /* some of them are */
+    bool maps;         /* mapa is in it */
     int debug;         /* the line of the target option of that name, or 0 */
     bool described;    /* it has sections of debugging information */
     struct source_file *files;
