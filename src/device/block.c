@@ -17,6 +17,7 @@ void block_begin(struct frame *f)
     f->stuck_said = f->let_go = false;
     f->b.misaligned = 0;
     memset(f->barriers, 0, sizeof f->barriers);
+    if (f->code.kernel->flags & FL_KERNEL_RESERVED) memset(f->b.shared + f->b.reserved_shared, 0, FL_RESERVED_SHARED);
     cluster_begin(f);
     if (f->code.kernel->nsegments > 1) memset(f->b.state, 0, f->b.nthreads * sizeof *f->b.state);
     if (f->fibers.sp) memset(f->fibers.sp, 0, f->b.nthreads * sizeof *f->fibers.sp);

@@ -69,7 +69,9 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     b->dynamic_shared = (k->static_shared + 15) & ~15u;
     b->dynamic_shared_size = dynamic_shared;
     b->total_shared_size = b->dynamic_shared + dynamic_shared;
-    if (!open_window(f, b->total_shared_size)) return false;
+    b->reserved_shared = (b->total_shared_size + 15) & ~15u;
+    if (!open_window(f, k->flags & FL_KERNEL_RESERVED ? b->reserved_shared + FL_RESERVED_SHARED : b->total_shared_size))
+        return false;
     b->shared = (uint8_t *)f->window;
     b->shared_window_size = f->window_size;
     b->local_stride = k->local;

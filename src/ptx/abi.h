@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 38u
+#define FL_ABI_VERSION 39u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -60,7 +60,8 @@ typedef void fl_segment_fn(struct fl_block *b, uint32_t first, uint32_t count);
  * multiple of 32. */
 struct fl_block {
     const uint8_t *params;         /* the launch's parameter buffer */
-    uint8_t *shared;               /* shared window: static variables, then dynamic */
+    uint8_t *shared;               /* shared window: static variables, then dynamic, then
+                                      what a kernel with FL_KERNEL_RESERVED knows of */
     uint8_t *local;                /* thread t's local variables: local + t * local_stride */
     uint8_t *context;              /* spilled registers: the slot at byte o of the
                                       per-thread context is an array of nthreads
@@ -81,6 +82,7 @@ struct fl_block {
     uint32_t dynamic_shared;       /* shared offset at which dynamic shared memory begins */
     uint32_t dynamic_shared_size;
     uint32_t total_shared_size;
+    uint32_t reserved_shared;      /* shared offset of the FL_RESERVED_SHARED bytes behind those */
     uint32_t smid, nsmid;
     uint64_t gridid;
     uint32_t misaligned;           /* OR of the low address bits that should have been 0 */
@@ -95,6 +97,10 @@ struct fl_block {
     uint64_t keep_cached;          /* 0: vector stores of a kernel that streams go past the cache; else ~0 */
     /* what follows is the scheduler's own */
 };
+
+/* Bytes that the driver keeps for itself of a block's shared memory, as on an H200. There they come first; here address 0
+ * is the program's. Cooperative groups let the warps of a large tile meet in them. */
+enum { FL_RESERVED_SHARED = 1024 };
 
 /* Why a segment was left, that is, what must happen before the segment named
  * in state[t] may run. Kept in struct fl_image_segment of the resumed segment. */

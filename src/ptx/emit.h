@@ -84,6 +84,8 @@ const char *cluster_pointer(struct emitter *e, const char *offset32, int64_t dis
 const char *is_shared(struct emitter *e, const char *address, bool of_cluster);
 /* Whether a block of the cluster has its shared memory, of so many bytes, at the address. */
 const char *cluster_shared(struct emitter *e, const char *address, const char *size);
+/* The shared address for a generic one, which names another block of the cluster if it is in its shared memory. */
+const char *cluster_address(struct emitter *e, const char *address);
 const char *cluster_value(struct emitter *e, const struct operand *o);      /* (emit_cluster.c) */
 const char *special_value(struct emitter *e, const struct operand *o);      /* as its own type (emit_special.c) */
 const char *predicate(struct emitter *e, const struct operand *o);          /* i1, negation applied */

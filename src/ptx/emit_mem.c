@@ -383,13 +383,25 @@ static bool has_short_addresses(const struct emitter *e, enum ptx_space space)
     return false;
 }
 
+/* Only modules with mapa know addresses of other blocks. */
+static const char *shared_of(struct emitter *e, const char *generic)
+{
+    return e->module->maps ? cluster_address(e, generic) : emit(e, "sub i64 %s, %s", generic, shared_base(e));
+}
+
+static const char *generic_of(struct emitter *e, const char *shared)
+{
+    if (!e->module->maps) return emit(e, "add i64 %s, %s", shared, shared_base(e));
+    return emit(e, "ptrtoint ptr %s to i64", cluster_pointer(e, emit(e, "trunc i64 %s to i32", shared), 0));
+}
+
 static void emit_cvta(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 2);
     enum ptx_type type = need_type(i, 0);
     const char *v = value(e, &i->ops[1], type);
     if (type_bits(type) != 64) fail(i, "addresses have 64 bits");
-    if (i->space == SPACE_shared) v = emit(e, "%s i64 %s, %s", has(i, MOD_to) ? "sub" : "add", v, shared_base(e));
+    if (i->space == SPACE_shared) v = has(i, MOD_to) ? shared_of(e, v) : generic_of(e, v);
     bool low = i->space == SPACE_local || i->space == SPACE_const || (i->space == SPACE_param && e->func->entry);
     if (low && !has(i, MOD_to) && has_short_addresses(e, i->space))
         v = completed(e, i, i->space, emit(e, "trunc i64 %s to i32", v));

@@ -6,9 +6,6 @@
 
 #include <stddef.h>
 
-/* What the driver keeps for itself of a block's shared memory, and uses of that (observed on an H200). */
-enum { RESERVED_SHARED = 1024, RESERVED_USED = 0x120 };
-
 static const char *shared_size(struct emitter *e)
 {
     return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
@@ -19,6 +16,11 @@ static const char *shared_given(struct emitter *e)
 {
     enum { PIECE = 128 };
     return emit(e, "and i32 %s, %d", emit(e, "add i32 %s, %d", shared_size(e), PIECE - 1), -PIECE);
+}
+
+static const char *reserved(struct emitter *e)
+{
+    return block_field(e, "i32", offsetof(struct fl_block, reserved_shared));
 }
 
 static const char *lane(struct emitter *e) { return emit(e, "and i32 %s, 31", e->t); }
@@ -60,9 +62,10 @@ const char *special_value(struct emitter *e, const struct operand *o)
     case SR_nsmid: return block_field(e, "i32", offsetof(struct fl_block, nsmid));
     case SR_gridid: return block_field(e, "i64", offsetof(struct fl_block, gridid));
     case SR_total_smem_size: return shared_given(e);
-    case SR_aggr_smem_size: return emit(e, "add i32 %s, %d", shared_size(e), RESERVED_SHARED);
-    case SR_reserved_end: return arena_printf("%d", RESERVED_USED);
-    case SR_reserved_cap: return arena_printf("%d", RESERVED_SHARED);
+    case SR_aggr_smem_size: return emit(e, "add i32 %s, %d", shared_size(e), FL_RESERVED_SHARED);
+    case SR_reserved_begin: return reserved(e);
+    case SR_reserved_end: return emit(e, "add i32 %s, %d", reserved(e), FL_RESERVED_SHARED);
+    case SR_reserved_cap: return arena_printf("%d", FL_RESERVED_SHARED);
     case SR_dynamic_smem_size: return block_field(e, "i32", offsetof(struct fl_block, dynamic_shared_size));
     case SR_lanemask_eq:
     case SR_lanemask_le:

@@ -88,7 +88,8 @@ enum {
     FL_KERNEL_MATRIX = 16 /* it has matrix operations */,
     FL_KERNEL_FLUSHED = 32 /* it runs while the processor flushes subnormals (MXCSR) */,
     FL_KERNEL_EXPLICIT_CLUSTER = 64 /* .explicitcluster: a launch has to say which */,
-    FL_KERNEL_BLOCKS_ARE_CLUSTERS = 128 /* .blocksareclusters: a launch's grid is one of clusters */
+    FL_KERNEL_BLOCKS_ARE_CLUSTERS = 128 /* .blocksareclusters: a launch's grid is one of clusters */,
+    FL_KERNEL_RESERVED = 256 /* it asks where the reserved shared memory is, see abi.h */
 };
 
 struct fl_image_segment {

@@ -203,6 +203,7 @@ static void expand(struct func *to, struct instr **code, uint32_t *n, const stru
     }
     place_labels(&c, *n);
     for (uint32_t k = 0; k < from->ncode; k++) ARENA_PUSH(*code, *n) = copy_instruction(&c, &from->code[k], end);
+    to->uses_reserved |= from->uses_reserved;
     end->position = *n;
 }
 

@@ -125,7 +125,7 @@ enum special {
     SR_none, SR_tid, SR_ntid, SR_ctaid, SR_nctaid, SR_laneid, SR_warpid, SR_nwarpid, SR_smid, SR_nsmid, SR_gridid,
     SR_lanemask_eq, SR_lanemask_le, SR_lanemask_lt, SR_lanemask_ge, SR_lanemask_gt, SR_clock, SR_clock_hi, SR_clock64,
     SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_dynamic_smem_size,
-    SR_aggr_smem_size, SR_reserved_end, SR_reserved_cap,
+    SR_aggr_smem_size, SR_reserved_begin, SR_reserved_end, SR_reserved_cap,
     SR_zero, SR_one, SR_warp_size, SR_workspace_lo, SR_workspace_hi,
     SR_clusterid, SR_nclusterid, SR_cluster_ctaid, SR_cluster_nctaid, SR_cluster_ctarank, SR_cluster_nctarank,
     SR_explicit_cluster,
@@ -224,6 +224,7 @@ struct func {
     bool suspends;                 /* contains, or calls what contains, a suspension point */
     bool looks;                    /* contains, or calls what contains, a load that sees what other threads write, or a clock */
     bool address_taken, uses_printf, uses_malloc, spins;
+    bool uses_reserved;            /* asks where the shared memory is that the driver keeps for itself */
     bool explicit_cluster;         /* .explicitcluster */
     bool blocks_are_clusters;      /* .blocksareclusters */
     bool flushed;                  /* runs only while the processor flushes subnormals; see flush.c */
@@ -258,6 +259,7 @@ struct module_ir {
     struct func **funcs;
     uint32_t nfuncs;
     bool whole;        /* some of them are */
+    bool maps;         /* mapa is in it */
     int debug;         /* the line of the target option of that name, or 0 */
     bool described;    /* it has sections of debugging information */
     struct source_file *files;

@@ -78,8 +78,9 @@ static void test_agreement(struct walk *w, const struct lockstep *l)
         emit_void(e, "br label %%ROUND");
         return;
     }
-    fputs("  br label %AGREE\nAGREE:\n  %AI = phi i32 [ 0, %entry ], [ %AN, %AGREE ]\n"
-          "  %AD = phi i1 [ false, %entry ], [ %ADN, %AGREE ]\n  %AT = add i32 %first, %AI\n",
+    place_label(e, "SHARED"); /* what is shared may have labels of its own */
+    fputs("  br label %AGREE\nAGREE:\n  %AI = phi i32 [ 0, %SHARED ], [ %AN, %AGREE ]\n"
+          "  %AD = phi i1 [ false, %SHARED ], [ %ADN, %AGREE ]\n  %AT = add i32 %first, %AI\n",
           e->body);
     const char *differs = "%AD";
     for (uint32_t r = 0; r < f->nregs; r++) {

@@ -93,6 +93,7 @@ static void instruction(struct parser *p)
     p->coordinates = i.op == OP_tex || i.op == OP_tld4 || i.op == OP_suld || i.op == OP_sust ||
                      i.op == OP_sured ||
                      (i.op == OP_cp && has(&i, MOD_tensor));
+    p->module->maps |= i.op == OP_mapa;
     p->accesses = i.op == OP_ld || i.op == OP_ldu || i.op == OP_st;
     while (!token_is(&p->token, ";")) {
         if (i.nops == MAX_OPERANDS) fatal_at(EXIT_INVALID_PTX, i.line, "too many operands of '%s'", i.text);

@@ -35,9 +35,11 @@ static const struct {
     { "%total_smem_size", SR_total_smem_size, T_u32, false },
     { "%aggr_smem_size", SR_aggr_smem_size, T_u32, false },
     { "%dynamic_smem_size", SR_dynamic_smem_size, T_u32, false },
-    { "%reserved_smem_offset_begin", SR_zero, T_u32, false },
+    { "%reserved_smem_offset_begin", SR_reserved_begin, T_u32, false },
     { "%reserved_smem_offset_end", SR_reserved_end, T_u32, false },
     { "%reserved_smem_offset_cap", SR_reserved_cap, T_u32, false },
+    { "%reserved_smem_offset_0", SR_reserved_begin, T_u32, false },
+    { "%reserved_smem_offset_1", SR_reserved_begin, T_u32, false },
     { "%current_graph_exec", SR_zero, T_u64, false },
     { "%is_explicit_cluster", SR_explicit_cluster, T_pred, false },
     /* where cooperative groups look for the grid's barrier */
@@ -81,8 +83,7 @@ static bool numbered_register(struct parser *p, struct operand *o)
         enum ptx_type type;
     } kinds[] = { { "%envreg", "", 32, T_u32 },
                   { "%pm", "", 8, T_u32 },
-                  { "%pm", "_64", 8, T_u64 },
-                  { "%reserved_smem_offset_", "", 2, T_u32 } };
+                  { "%pm", "_64", 8, T_u64 } };
     if (p->token.length < 4 || *p->token.text != '%' || lookup(p, &p->token, NAME_REG)) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (unsigned n = 0; n < kinds[i].count; n++) {
@@ -102,6 +103,7 @@ static bool special_register(struct parser *p, struct operand *o)
         if (!token_is(&p->token, specials[i].name)) continue;
         o->kind = OPERAND_special;
         o->special = specials[i].special;
+        p->func->uses_reserved |= o->special == SR_reserved_begin || o->special == SR_reserved_end;
         o->type = specials[i].type;
         next(p);
         const int c = specials[i].vector ? component(&p->token) : -1;

@@ -70,6 +70,7 @@ static void analyse_kernels(struct module_ir *m)
             f->refused = list[n]->refused;
             f->refused_line = list[n]->refused_line;
         }
+        for (uint32_t n = 0; n < count; n++) f->uses_reserved |= list[n]->uses_reserved;
         f->uses_printf = reaches(list, count, "vprintf");
         f->uses_malloc = reaches(list, count, "malloc") || reaches(list, count, "free");
         if (!f->whole && !kernel_analyse(f->kernel, m, f)) {

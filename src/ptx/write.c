@@ -109,7 +109,8 @@ static void add_kernel(const struct func *f, struct fl_image *h, struct tables *
         .max_cluster = f->max_cluster,
         .flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0) |
                  (f->flushed ? FL_KERNEL_FLUSHED : 0) | (f->explicit_cluster ? FL_KERNEL_EXPLICIT_CLUSTER : 0) |
-                 (f->blocks_are_clusters ? FL_KERNEL_BLOCKS_ARE_CLUSTERS : 0),
+                 (f->blocks_are_clusters ? FL_KERNEL_BLOCKS_ARE_CLUSTERS : 0) |
+                 (f->uses_reserved ? FL_KERNEL_RESERVED : 0),
     };
     memcpy(o.reqntid, f->reqntid, sizeof o.reqntid);
     memcpy(o.cluster, f->cluster, sizeof o.cluster);

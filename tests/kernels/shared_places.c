@@ -1,8 +1,24 @@
 /* Shared variables that a module declares outside its kernels: each kernel has those that it, or what it calls, names, and
- * they lie apart. */
+ * they lie apart, also from what the driver keeps for itself. */
 #include "../child.h"
 
+#include <string.h>
+
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
+/* The kernel overwrites all that is reserved, and looks what has changed. */
+#define RESERVED(name, asked) \
+    ".visible .entry " name "(.param .u64 out)\n{\n.reg .b32 %x<8>; .reg .b64 %d; .reg .pred %p;\n" \
+    ".shared .align 4 .b8 mine[4096];\nld.param.u64 %d, [out];\nst.volatile.shared.u32 [mine], 7;\n" \
+    "st.volatile.shared.u32 [mine+4092], 11;\nst.volatile.shared.u32 [more], 13;\n" asked \
+    "ld.volatile.shared.u32 %x1, [%x0];\nadd.u32 %x2, %x0, 1024;\nmov.u32 %x3, %x0;\n" \
+    "L: st.volatile.shared.u32 [%x3], -1;\nadd.u32 %x3, %x3, 4;\nsetp.lt.u32 %p, %x3, %x2;\n@%p bra L;\n" \
+    "ld.volatile.shared.u32 %x3, [mine];\nld.volatile.shared.u32 %x4, [mine+4092];\nld.volatile.shared.u32 %x5, [more];\n" \
+    "st.global.v4.u32 [%d], {%x1, %x3, %x4, %x5};\nmov.u32 %x1, %reserved_smem_offset_begin;\n" \
+    "mov.u32 %x2, %reserved_smem_offset_0;\nmov.u32 %x3, %reserved_smem_offset_end;\n" \
+    "mov.u32 %x4, %reserved_smem_offset_cap;\nmov.u32 %x5, %total_smem_size;\nsub.u32 %x1, %x1, %x0;\n" \
+    "sub.u32 %x2, %x2, %x0;\nsub.u32 %x3, %x3, %x0;\nst.global.v4.u32 [%d+16], {%x1, %x2, %x3, %x4};\n" \
+    "st.global.u32 [%d+32], %x5;\nret;\n}\n"
+#define CALLED(name) RESERVED(name, "call (%x0), " name "_asks, ();\n")
 
 static const char text[] =
     HEAD ".shared .align 4 .b8 a[1000];\n.shared .align 16 .b8 b[2000];\n.shared .align 4 .b8 unused[4000];\n"
@@ -22,6 +38,12 @@ static const char text[] =
          ".shared .align 4 .b8 large[40000];\n.shared .align 4 .b8 larger[48000];\n"
          ".visible .entry of_large()\n{\n.reg .b32 %x;\nld.volatile.shared.u32 %x, [large];\nret;\n}\n"
          ".visible .entry of_larger()\n{\n.reg .b32 %x;\nld.volatile.shared.u32 %x, [larger];\nret;\n}\n";
+
+static const char reserved_text[] =
+    HEAD ".extern .shared .align 4 .b8 more[];\n"
+         ".func (.reg .b32 r) called_asks()\n{\nmov.u32 r, %reserved_smem_offset_1;\nret;\n}\n"
+         ".func (.reg .b32 r) waiting_asks()\n{\nmov.u32 r, %reserved_smem_offset_1;\nbar.sync 0;\nret;\n}\n"
+         CALLED("called") CALLED("waiting") RESERVED("itself", "mov.u32 %x0, %reserved_smem_offset_1;\n");
 
 static CUmodule m;
 
@@ -72,11 +94,31 @@ static void shared_variables_that_one_kernel_uses_lie_apart(void)
     expect("a_and_b", 11, 13);
 }
 
+/* Cooperative groups have their barriers there, for tiles of more threads than a warp. */
+static void what_is_reserved_of_shared_memory_is_none_of_the_programs(void)
+{
+    static const char *const names[] = { "itself", "called", "waiting", "itself" };
+    static const unsigned expected[] = { 0, 7, 11, 13, 0, 0, 1024, 1024, 4224 };
+    CUdeviceptr out;
+    unsigned r[sizeof expected / sizeof *expected];
+    CHECK(cuModuleLoadData(&m, reserved_text));
+    CHECK(cuMemAlloc(&out, sizeof r));
+    for (unsigned k = 0; k < sizeof names / sizeof *names; k++) {
+        CUfunction f;
+        EXPECT(bytes_of(names[k]) == 4096);
+        CHECK(cuModuleGetFunction(&f, m, names[k]));
+        CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 20, NULL, (void *[]){ &out }, NULL));
+        CHECK(cuMemcpyDtoH(r, out, sizeof r));
+        EXPECT(!memcmp(r, expected, sizeof r));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ALONE(start, a_kernel_has_room_for_the_shared_variables_that_it_may_use),
         ALONE(start, shared_variables_that_one_kernel_uses_lie_apart),
+        ALONE(start, what_is_reserved_of_shared_memory_is_none_of_the_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
