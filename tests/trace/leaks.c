@@ -18,6 +18,13 @@ static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PI
 
 #define FOUND __attribute__((noinline)) /* by its name */
 
+static void use_device(void)
+{
+    CUcontext c;
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+}
+
 struct everything {
     CUdeviceptr memory, pitched, managed, pooled, of_pool, addresses;
     void *pinned, *also_pinned, *registered;
@@ -123,10 +130,8 @@ static void capture(void)
 
 static void *come_and_go(void *unused)
 {
-    CUcontext c;
     (void)unused;
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     for (int k = 0; k < 100; k++) {
         CUdeviceptr p[10];
         for (int i = 0; i < 10; i++) CHECK(i % 2 ? cuMemAlloc(&p[i], 1000) : cuMemAllocAsync(&p[i], 1000, NULL));
@@ -150,6 +155,20 @@ static void many_pieces(int n, bool give)
     for (int k = 0; k < n; k++) CHECK(cuMemAlloc(&p[k], 512));
     for (int k = 0; give && k < n; k++) CHECK(cuMemFree(p[(size_t)k * 7919 % (size_t)n]));
     free(p);
+}
+
+/* What the ledger has no room for is given back like anything else, and what comes then has room again. */
+static void many_come_and_go(void)
+{
+    struct everything e;
+    CUdeviceptr p;
+    many_pieces(TOO_MANY, false);
+    take_everything(&e);
+    give_everything(&e);
+    CHECK(cuDevicePrimaryCtxReset(0));
+    use_device();
+    many_pieces(TOO_MANY, true);
+    CHECK(cuMemAlloc(&p, 7 * MIB));
 }
 
 /* A child has a ledger of its own, and none of its parent's memory. */
@@ -178,13 +197,12 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     struct everything e;
-    CUcontext c;
     CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     if (!strcmp(what, "threads")) many_threads();
     if (!strcmp(what, "pieces")) many_pieces(PIECES, true);
     if (!strcmp(what, "too many")) many_pieces(TOO_MANY, false);
+    if (!strcmp(what, "come and go")) many_come_and_go();
     if (!strcmp(what, "fails")) fail();
     if (!strcmp(what, "captures")) capture();
     if (!strcmp(what, "child")) have_a_child();

@@ -64,4 +64,8 @@ check("the program's exit status comes first", status == 3 and len(pieces) == 6,
 status, pieces, said = run("too many")
 check("more than there is room for is counted", status == 1 and "no room in the ledger" in said, said)
 check("pieces of one origin are one line", len(pieces) == 1 and pieces[0][1].startswith("65536 times"), said)
+
+status, pieces, said = run("come and go")
+check("of those that were given back none is", "no room in the ledger" not in said, said)
+check("nor does what comes later lack room", [p[:2] for p in pieces] == [("7 MiB", "device memory, device 0")], said)
 sys.exit(failures > 0)
