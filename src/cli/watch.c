@@ -132,7 +132,11 @@ static bool report_leaks(void)
     size_t n = 0;
     for (unsigned k = 0; head && k < TRACE_PROCESSES; k++)
         if ((r = region(k))) n += leaks_print(stderr, r);
-    if (!n) fprintf(stderr, "faultline: all memory was given back\n");
+    if (!head || !atomic_load(&head->claimed))
+        fprintf(stderr, "faultline: nothing was recorded: no process of the program used the driver, "
+                        "or none of those that did could reach the record\n");
+    else if (!n)
+        fprintf(stderr, "faultline: all memory was given back\n");
     return n;
 }
 

@@ -197,6 +197,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     struct everything e;
+    if (!strcmp(what, "cleared")) EXPECT(!clearenv());
     CHECK(cuInit(0));
     use_device();
     if (!strcmp(what, "threads")) many_threads();
@@ -210,6 +211,7 @@ int main(int argc, char **argv)
     if (!strcmp(what, "gives") || !strcmp(what, "keeps") || !strcmp(what, "resets")) take_everything(&e);
     if (!strcmp(what, "gives")) give_everything(&e);
     if (!strcmp(what, "resets")) CHECK(cuDevicePrimaryCtxReset(0));
+    if (!strcmp(what, "cleared")) take_pools(&e);
     if (!strcmp(what, "killed") || !strcmp(what, "status 3")) take_memory(&e);
     if (!strcmp(what, "killed")) raise(SIGKILL);
     return !strcmp(what, "status 3") ? 3 : 0;

@@ -9,9 +9,9 @@ faultline, program = sys.argv[1:]
 failures = 0
 
 
-def run(case):
+def run(*case, command=(program,)):
     """(exit status, [(bytes, what, [function])], all that was said)"""
-    p = subprocess.run([faultline, "run", "--leaks", "--vram", "1G", "--", program, case], capture_output=True, text=True, timeout=120)
+    p = subprocess.run([faultline, "run", "--leaks", "--vram", "1G", "--", *command, *case], capture_output=True, text=True, timeout=120)
     pieces = []
     for line in p.stderr.splitlines():
         if found := re.fullmatch(r"  +(\S+(?: \S?i?B)?)  (\S.*), from", line):
@@ -60,6 +60,12 @@ status, pieces, said = run("killed")
 check("a program that was killed had memory", status == 128 + 9 and len(pieces) == 6, said)
 status, pieces, said = run("status 3")
 check("the program's exit status comes first", status == 3 and len(pieces) == 6, said)
+
+status, pieces, said = run("cleared")
+check("a program that has cleared its environment is known, too", status == 1 and len(pieces) == 3, said)
+status, pieces, said = run(command=["true"])
+check("of a program without the driver it is not said that it gave back memory",
+      status == 0 and "nothing was recorded" in said and "given back" not in said, said)
 
 status, pieces, said = run("too many")
 check("more than there is room for is counted", status == 1 and "no room in the ledger" in said, said)
