@@ -1,6 +1,7 @@
-/* What `faultline run --leaks` is to find, or not. usage: leaks CASE */
+/* What `faultline run --leaks` is to find, or not. usage: leaks CASE [PATH] */
 #include "../check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -187,6 +188,30 @@ static void have_a_child(void)
     CHECK(cuMemFree(p));
 }
 
+/* Leaves a child behind that has memory until somebody opens the FIFO, and says nothing. */
+static void leave_a_child(const char *path)
+{
+    CUdeviceptr p;
+    int ready[2];
+    char c;
+    EXPECT(!pipe(ready));
+    if (fork()) {
+        EXPECT_EQUAL(close(ready[1]), 0);
+        EXPECT_EQUAL(read(ready[0], &c, 1), 1);
+        return;
+    }
+    EXPECT(freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr));
+    CHECK(cuInit(0));
+    use_device();
+    CHECK(cuMemAlloc(&p, MIB));
+    EXPECT_EQUAL(write(ready[1], "", 1), 1);
+    const int to = open(path, O_WRONLY);
+    EXPECT(to >= 0);
+    CHECK(cuMemFree(p));
+    EXPECT_EQUAL(close(to), 0);
+    _exit(0);
+}
+
 static struct everything late;
 __attribute__((destructor)) static void give_late(void)
 {
@@ -198,6 +223,10 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     struct everything e;
     if (!strcmp(what, "cleared")) EXPECT(!clearenv());
+    if (!strcmp(what, "left")) {
+        leave_a_child(argv[2]);
+        return 0;
+    }
     CHECK(cuInit(0));
     use_device();
     if (!strcmp(what, "threads")) many_threads();

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """faultline run --leaks: what it says of programs that give back what they took, and of those that do not.
 usage: leaks.py FAULTLINE PROGRAM"""
+import os
 import re
 import subprocess
 import sys
+import tempfile
 
 faultline, program = sys.argv[1:]
 failures = 0
@@ -66,6 +68,13 @@ check("a program that has cleared its environment is known, too", status == 1 an
 status, pieces, said = run(command=["true"])
 check("of a program without the driver it is not said that it gave back memory",
       status == 0 and "nothing was recorded" in said and "given back" not in said, said)
+
+with tempfile.TemporaryDirectory() as folder:
+    os.mkfifo(folder + "/end")
+    status, pieces, said = run("left", folder + "/end")
+    open(folder + "/end").close()
+check("what still runs is told, and what it has not counted",
+      status == 0 and not pieces and "still runs" in said and "given back" not in said, said)
 
 status, pieces, said = run("too many")
 check("more than there is room for is counted", status == 1 and "no room in the ledger" in said, said)
