@@ -49,9 +49,11 @@ static void pass_on(int signal, siginfo_t *info, void *unused)
     if (child && !by_key) kill(child, signal);
 }
 
-/* A trace that becomes larger than files may be here is no reason to end, and the program with this: SIGXFSZ is the
- * program's alone. */
-static void (*too_large)(int);
+/* A trace that becomes larger than files may be here, or what is said and nobody reads, is no reason to end, and the
+ * program with this: these are the program's alone. */
+static const int harmless[] = { SIGXFSZ, SIGPIPE };
+enum { HARMLESS = sizeof harmless / sizeof *harmless };
+static void (*inherited[HARMLESS])(int);
 
 static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 };
 enum { PASSED = sizeof passed / sizeof *passed };
@@ -127,24 +129,27 @@ static void offer_ptxas(const char *folder)
  * some hundreds, which are not compiled (src/ptx/remote.h). */
 static void choose_protocol(void) { setenv("NCCL_PROTO", "LL", 0); }
 
-/* The exit status for the wait status, after a word to the user. */
-static int explain(const char *program, int status)
+/* The exit status for the wait status, after a word to the user; report: what failed calls are in. */
+static int explain(const char *program, int status, int report)
 {
+    int result = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) {
         int n = WTERMSIG(status);
         complain("%s was ended by signal %d (%s)%s", program, n, strsignal(n),
                  n == SIGSEGV || n == SIGBUS ? ": host code touched memory that is not for the host, or not now" : "");
-        return EXIT_BY_SIGNAL + n;
+        result = EXIT_BY_SIGNAL + n;
+    } else if (result) {
+        complain("%s ended with exit status %d", program, result);
     }
-    if (WEXITSTATUS(status)) complain("%s ended with exit status %d", program, WEXITSTATUS(status));
-    return WEXITSTATUS(status);
+    if (result && report >= 0) report_print(report);
+    return result;
 }
 
 /* In the child. It ends with its parent, even one that has ended already. */
 static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
 {
     sigprocmask(SIG_SETMASK, mask, NULL);
-    signal(SIGXFSZ, too_large);
+    for (int k = 0; k < HARMLESS; k++) signal(harmless[k], inherited[k]);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(EXIT_CANNOT_RUN);
     execvp(*argv, argv);
@@ -153,15 +158,10 @@ static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
     _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-static int run_program(char **argv, const char *folder)
+/* Until it has ended. 0, or after a message the exit status for a program that cannot be run. */
+static int run_program(char **argv, int *status)
 {
     struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO };
-    int status;
-    if ((status = program_check(*argv))) return status;
-    preload_lead(folder);
-    offer_ptxas(folder);
-    choose_protocol();
-    int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;
     sigemptyset(&wait);
@@ -176,11 +176,9 @@ static int run_program(char **argv, const char *folder)
     child = pid;
     for (int k = 0; k < PASSED; k++) sigaction(passed[k], &action, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    while (waitpid(pid, &status, 0) < 0)
+    while (waitpid(pid, status, 0) < 0)
         if (errno != EINTR) return EXIT_CANNOT_RUN;
-    int result = explain(*argv, status);
-    if (result && report >= 0) report_print(report);
-    return result;
+    return 0;
 }
 
 /* Programs would find another libcuda.so.1, or none. */
@@ -189,6 +187,24 @@ static bool may_be_searched(const char *folder)
     if (!strpbrk(folder, ":;")) return true;
     complain("programs cannot find libraries in %s: in LD_LIBRARY_PATH ':' and ';' end a folder's name", folder);
     return false;
+}
+
+/* Returns the exit status. */
+static int run_watched(char **argv, const char *folder, const struct watch_options *watch)
+{
+    int status, result = program_check(*argv);
+    if (result) return result;
+    put_first("LD_LIBRARY_PATH", folder);
+    preload_lead(folder);
+    offer_ptxas(folder);
+    choose_protocol();
+    const int report = report_create();
+    for (int k = 0; k < HARMLESS; k++) inherited[k] = signal(harmless[k], SIG_IGN);
+    if (!watch_begin(watch)) return EXIT_CANNOT_RUN;
+    result = run_program(argv, &status);
+    watch_stop();
+    if (!result) result = explain(*argv, status, report);
+    return watch_end() && !result ? EXIT_LEAKS : result;
 }
 
 int command_run(int argc, char **argv)
@@ -216,9 +232,5 @@ int command_run(int argc, char **argv)
     }
     const char *folder = library_folder();
     if (!folder || !may_be_searched(folder)) return EXIT_CANNOT_RUN;
-    put_first("LD_LIBRARY_PATH", folder);
-    too_large = signal(SIGXFSZ, SIG_IGN);
-    if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
-    int result = run_program(argv + optind, folder);
-    return watch_end() && !result ? EXIT_LEAKS : result;
+    return run_watched(argv + optind, folder, &watch);
 }

@@ -25,6 +25,7 @@ static struct {
     bool announced, lives;
 } process[TRACE_PROCESSES];
 static FILE *trace;
+static bool written;
 static pthread_t drainer;
 static _Atomic bool ended;
 
@@ -104,19 +105,25 @@ bool watch_begin(const struct watch_options *options)
     return !error;
 }
 
-static void finish_trace(void)
+void watch_stop(void)
 {
-    uint64_t lost = 0;
+    if (!trace) return;
     atomic_store(&ended, true);
     pthread_join(drainer, NULL);
     drain();
     perfetto_end(trace);
+    const bool failed = ferror(trace) != 0;
+    written = !fclose(trace) && !failed;
+}
+
+static void tell_of_trace(void)
+{
+    uint64_t lost = 0;
     for (unsigned k = 0; k < TRACE_PROCESSES; k++) lost += process[k].cursor.lost;
-    bool failed = ferror(trace) != 0;
-    if (fclose(trace) || failed)
-        complain("could not write %s", wanted.trace_file);
-    else
+    if (written)
         fprintf(stderr, "faultline: wrote %s\n", wanted.trace_file);
+    else
+        complain("could not write %s", wanted.trace_file);
     if (lost) complain("%llu events came too fast and are not in it", (unsigned long long)lost);
 }
 
@@ -183,7 +190,7 @@ bool watch_end(void)
 {
     bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"), any = false;
     struct trace_region *r;
-    if (trace) finish_trace();
+    if (trace) tell_of_trace();
     tell_of_living();
     for (unsigned k = 0; head && k < TRACE_PROCESSES; k++) {
         if (!(r = region(k)) || !summary_any(r)) continue;

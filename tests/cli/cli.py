@@ -102,6 +102,8 @@ r = faultline("run", "--", "sh", "-c", "exit 7")
 check("the exit status is passed on and said", r[0] == 7 and "status 7" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "kill -SEGV $$")
 check("a signal gives 128 + n and is named", r[0] == 128 + signal.SIGSEGV and "Segmentation" in r[2], r)
+r = faultline("run", "--", "sh", "-c", "kill -PIPE $$")
+check("a pipe that nobody reads ends the program as ever", r[0] == 128 + signal.SIGPIPE, r)
 r = faultline("run", "true")
 check("success is silent", r == (0, "", ""), r)
 name = "import ctypes; print(ctypes.c_char_p.in_dll(ctypes.CDLL(None), 'program_invocation_short_name').value.decode())"

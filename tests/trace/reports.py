@@ -94,6 +94,15 @@ with tempfile.TemporaryDirectory() as folder:
         code, text = run("--um-summary", "--page-map", "--trace", path, "--", program, "scribble", str(seed))
         check(f"noise in place of a trace ({seed}) is reported as well as can be", code >= 0, f"{code}\n{text[:2000]}")
 
+    reader, writer = os.pipe()
+    os.close(reader)
+    r = subprocess.run([faultline, "run", "--trace", path, "--", "sh", "-c", '"$0" >&2; exit 3', program], stderr=writer, timeout=60)
+    os.close(writer)
+    check("who says what nobody reads still has the program's exit status", r.returncode == 3, r.returncode)
+    with open(path) as f:
+        text = f.read()
+    check("trace: complete then, too", '"cat":"kernel"' in text and text.endswith("\n]}\n"), text[-200:])
+
 code, text = run("--um-summary", "--", "true")
 check("a program without managed memory is told so", code == 0 and "nothing was recorded" in text, text)
 code, text = run("--trace", "/nowhere/at/all", "--", "true")
