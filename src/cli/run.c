@@ -40,13 +40,59 @@ static const struct option options[] = {
 
 static volatile sig_atomic_t child;
 
-/* A terminal's keys tell the program as well, and it decides whether they end it; what somebody sends to this process goes
- * to no other. */
+static bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
+
+/* A terminal tells the program as well, which decides whether it ends; what somebody sends to this process goes to no
+ * other, nor does that of a timer which was set before this process became what it is. */
+static bool is_of_terminal(int signal, const siginfo_t *info)
+{
+    return info->si_code == SI_KERNEL && (stops(signal) || signal == SIGINT || signal == SIGQUIT || signal == SIGWINCH);
+}
+
+/* What the signal does by default, which is nothing where nobody could continue this process. */
+static void stop(int signal)
+{
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+    struct sigaction ours;
+    sigset_t it;
+    sigemptyset(&it);
+    sigaddset(&it, signal);
+    sigaction(signal, &by_default, &ours);
+    raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &it, NULL);
+    sigaction(signal, &ours, NULL);
+}
+
 static void pass_on(int signal, siginfo_t *info, void *unused)
 {
     (void)unused;
-    const bool by_key = (signal == SIGINT || signal == SIGQUIT) && info->si_code == SI_KERNEL;
-    if (child && !by_key) kill(child, signal);
+    const int error = errno;
+    if (child && !is_of_terminal(signal, info)) kill(child, signal);
+    if (stops(signal)) stop(signal);
+    errno = error;
+}
+
+/* All that others send but for what ends or stops a process in any case, and what tells of its own mistakes and children. */
+static sigset_t passed(void)
+{
+    static const int named[] = { SIGTERM, SIGHUP,    SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT,  SIGTSTP, SIGTTIN,
+                                 SIGTTOU, SIGVTALRM, SIGALRM, SIGPROF, SIGIO,   SIGPWR,  SIGWINCH, SIGURG };
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t k = 0; k < sizeof named / sizeof *named; k++) sigaddset(&set, named[k]);
+    for (int k = SIGRTMIN; k <= SIGRTMAX; k++) sigaddset(&set, k);
+    return set;
+}
+
+/* One that stops, but is ignored, stays ignored. */
+static void pass_all_on(const sigset_t *set)
+{
+    const struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO };
+    struct sigaction before;
+    for (int k = 1; k <= SIGRTMAX; k++) {
+        if (sigismember(set, k) != 1 || sigaction(k, NULL, &before)) continue;
+        if (!stops(k) || before.sa_handler != SIG_IGN) sigaction(k, &action, NULL);
+    }
 }
 
 /* A trace that becomes larger than files may be here, or what is said and nobody reads, is no reason to end, and the
@@ -54,9 +100,6 @@ static void pass_on(int signal, siginfo_t *info, void *unused)
 static const int harmless[] = { SIGXFSZ, SIGPIPE };
 enum { HARMLESS = sizeof harmless / sizeof *harmless };
 static void (*inherited[HARMLESS])(int);
-
-static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 };
-enum { PASSED = sizeof passed / sizeof *passed };
 
 /* A file that the library notes failed calls in; -1: there is none. It ends with the processes that have it open. */
 static int report_create(void)
@@ -161,11 +204,9 @@ static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
 /* Until it has ended. 0, or after a message the exit status for a program that cannot be run. */
 static int run_program(char **argv, int *status)
 {
-    struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO };
     /* who asks the program to end may do so before it is known here whom to tell */
-    sigset_t wait, before;
-    sigemptyset(&wait);
-    for (int k = 0; k < PASSED; k++) sigaddset(&wait, passed[k]);
+    const sigset_t wait = passed();
+    sigset_t before;
     sigprocmask(SIG_BLOCK, &wait, &before);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
@@ -174,7 +215,7 @@ static int run_program(char **argv, int *status)
     }
     if (!pid) become(argv, parent, &before);
     child = pid;
-    for (int k = 0; k < PASSED; k++) sigaction(passed[k], &action, NULL);
+    pass_all_on(&wait);
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(pid, status, 0) < 0)
         if (errno != EINTR) return EXIT_CANNOT_RUN;
