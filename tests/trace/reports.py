@@ -66,12 +66,16 @@ with tempfile.TemporaryDirectory() as folder:
         sorted(named) == sorted({e["tid"] for e in events if e["ph"] in "Xi"}),
         named,
     )
-    kernels = [e for e in events if e.get("cat") == "kernel"]
+    kernels = [e for e in events if e.get("cat") == "kernel" and e["name"] != "in another stream"]
     check(
         "trace: kernels with any name",
         len(kernels) == 1 and kernels[0]["name"].startswith('a "kernel" \\ with\ttabs') and kernels[0]["dur"] == 2.5,
         kernels,
     )
+    streams = {e["args"]["stream"]: e["tid"] for e in events if e.get("cat") == "kernel"}
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    check("trace: each of many streams has a track", len(streams) == 2499
+          and all(tracks[track] == f"device 0: stream {stream}" for stream, track in streams.items()), tracks)
 
     copies = [e for e in events if e.get("cat") == "copy"]
     check(
