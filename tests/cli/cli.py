@@ -98,6 +98,11 @@ with tempfile.TemporaryDirectory() as folder:
     some = faultline("ptxc", folder + "/some.ptx")
     check("ptxc names kernels that cannot be launched where others can",
           some[0] == 0 and "line 11; warning: kernel bad cannot be launched" in some[2] and "good" not in some[2], some)
+    with open(folder + "/some.ptx") as f:
+        p = subprocess.run([FAULTLINE, "ptxc", "/dev/stdin"], input=f.read(), capture_output=True, text=True, timeout=60)
+    check("of a pipe, too", p.returncode == 0 and p.stderr == some[2], p)
+    p = subprocess.run([FAULTLINE, "ptxc", "/dev/stdin"], input="\177ELF and more", capture_output=True, text=True, timeout=60)
+    check("what comes through one is known for what it is", p.returncode == 2 and "machine code" in p.stderr, p)
     check("who gives ptxc CUDA C++ learns how to make PTX of it", r[0] == 2 and "nvcc -ptx" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "exit 7")
 check("the exit status is passed on and said", r[0] == 7 and "status 7" in r[2], r)
