@@ -31,7 +31,10 @@ int program_check(const char *name);
 struct watch_options { bool summary, page_map, leaks; const char *trace_file; };
 /* Before the program starts: sets FAULTLINE_TRACE. False after a message. */
 bool watch_begin(const struct watch_options *options);
-/* After it has ended, however: writes what was asked for. Whether it still had memory, if that was asked for. */
+/* When it has ended, however, and nothing has been said of that yet: who reads it may leave it unread. The file of the
+ * trace is complete. */
+void watch_stop(void);
+/* After that: writes what else was asked for. Whether it still had memory, if that was asked for. */
 bool watch_end(void);
 
 #endif

@@ -138,7 +138,8 @@ size_t leaks_print(FILE *to, struct trace_region *r)
         if (e.kind && e.kind < LEDGER_KINDS) group[n++] = (struct group){ e, e.bytes, 1 };
     }
     const size_t groups = gather(group, n);
-    if (n) fprintf(to, "faultline: %s, process %u, did not give back:\n", program_text(r, name, sizeof name), r->pid);
+    if (n || lost)
+        fprintf(to, "faultline: %s, process %u, did not give back:\n", program_text(r, name, sizeof name), r->pid);
     for (size_t k = 0; k < groups && k < MOST_SHOWN; k++) print_group(to, r, &group[k]);
     if (groups > MOST_SHOWN) fprintf(to, "  and what came from %zu other places\n", groups - MOST_SHOWN);
     if (lost) fprintf(to, "  and %u pieces for which there was no room in the ledger\n", lost);

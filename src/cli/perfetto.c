@@ -1,22 +1,35 @@
 /* faultline run --trace: the trace-event format of Chrome, which Perfetto reads
  * too. A track for each stream's kernels, copies and memsets, each processor's
  * faults, and each direction of migration. */
+#include "base/tree.h"
 #include "cli/watch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { TRACK_FAULTS = 1, TRACK_MIGRATIONS = 100, TRACK_STREAMS = 1000 };
+/* Numbers of tracks: of each processor's faults, and migrations to it, then of streams. */
+enum { TRACK_FAULTS = 1, TRACK_MIGRATIONS = 300, TRACK_STREAMS = 1000 };
 
 static uint64_t began; /* times are told from here on: a double has too few digits for those since 1970 */
 
-/* Those that have their name. */
-static struct track {
+/* Those that have their name. Streams are numbered as they are first seen. */
+struct track {
+    RB_ENTRY(track) link;
+    uint64_t kind, of; /* kind: one of the above, to that of streams the device is added; of: processor, or stream */
     uint64_t number;
     uint32_t pid;
-} * tracks;
-static size_t track_count, track_room;
+};
+static RB_HEAD(tracks, track) all = RB_INITIALIZER(&all);
+static uint64_t streams;
+
+static int by_kind(const struct track *a, const struct track *b)
+{
+    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    return (a->of > b->of) - (a->of < b->of);
+}
+TREE_FUNCTIONS(tracks, track, link, by_kind)
 
 static const char *const kinds[TRACE_KINDS] = {
     [TRACE_CPU_FAULT] = "CPU fault",
@@ -75,28 +88,25 @@ static void begin_event(FILE *to, const char *phase, const char *name, uint32_t 
     put_string(to, name);
 }
 
-/* Without memory for it, a track has its name several times. */
-static bool has_name(uint32_t pid, uint64_t number)
-{
-    for (size_t k = track_count; k--;)
-        if (tracks[k].number == number && tracks[k].pid == pid) return true;
-    if (track_count == track_room) {
-        struct track *more = realloc(tracks, (track_room + 64) * sizeof *tracks);
-        if (!more) return false;
-        tracks = more;
-        track_room += 64;
-    }
-    tracks[track_count++] = (struct track){ number, pid };
-    return false;
-}
-
 static void name_track(FILE *to, uint32_t pid, uint64_t track, const char *name)
 {
-    if (has_name(pid, track)) return;
     begin_event(to, "M", "thread_name", pid, track);
     fputs(",\"args\":{\"name\":", to);
     put_string(to, name);
     fputs("}}", to);
+}
+
+/* Without memory for it, a stream has several. */
+static uint64_t track_number(FILE *to, uint32_t pid, uint64_t kind, uint64_t of, const char *name)
+{
+    struct track key = { .pid = pid, .kind = kind, .of = of }, *t = RB_FIND(tracks, &all, &key);
+    if (t) return t->number;
+    key.number = kind < TRACK_STREAMS ? kind + of : TRACK_STREAMS + streams++;
+    name_track(to, pid, key.number, name);
+    if (!(t = malloc(sizeof *t))) return key.number;
+    *t = key;
+    RB_INSERT(tracks, &all, t);
+    return t->number;
 }
 
 void perfetto_begin(FILE *to)
@@ -121,10 +131,9 @@ void perfetto_process(FILE *to, const struct trace_region *r)
 static void begin_work(FILE *to, struct trace_region *r, const struct trace_record *e, uint32_t device, uint64_t stream,
                        const char *name, const char *category)
 {
-    uint64_t track = TRACK_STREAMS * (1 + (uint64_t)device) + stream % TRACK_STREAMS;
     char of[64];
     snprintf(of, sizeof of, "device %u: stream %" PRIu64, device, stream);
-    name_track(to, r->pid, track, of);
+    const uint64_t track = track_number(to, r->pid, TRACK_STREAMS + (uint64_t)device, stream, of);
     begin_event(to, "X", name, r->pid, track);
     fprintf(to, ",\"cat\":\"%s\"", category);
     put_time(to, "ts", since_began(e->time));
@@ -185,10 +194,9 @@ void perfetto_record(FILE *to, struct trace_region *r, const struct trace_record
     if (e->kind == TRACE_KERNEL) return put_kernel(to, r, e);
     if (e->kind == TRACE_TRANSFER) return put_transfer(to, r, e);
     if (!kinds[e->kind]) return;
-    uint64_t track = (migration ? TRACK_MIGRATIONS : TRACK_FAULTS) + (uint64_t)e->processor;
     processor_text(e->processor, processor);
     snprintf(name, sizeof name, migration ? "migrations to %s" : "%s: faults", processor);
-    name_track(to, r->pid, track, name);
+    const uint64_t track = track_number(to, r->pid, migration ? TRACK_MIGRATIONS : TRACK_FAULTS, e->processor, name);
     processor_text(e->source, processor);
     snprintf(name, sizeof name, "%s from %s", bytes_text(e->bytes, bytes), processor);
     begin_event(to, migration ? "X" : "i", migration ? name : kinds[e->kind], r->pid, track);

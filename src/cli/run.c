@@ -40,21 +40,66 @@ static const struct option options[] = {
 
 static volatile sig_atomic_t child;
 
-/* A terminal's keys tell the program as well, and it decides whether they end it; what somebody sends to this process goes
- * to no other. */
+static bool stops(int signal) { return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU; }
+
+/* A terminal tells the program as well, which decides whether it ends; what somebody sends to this process goes to no
+ * other, nor does that of a timer which was set before this process became what it is. */
+static bool is_of_terminal(int signal, const siginfo_t *info)
+{
+    return info->si_code == SI_KERNEL && (stops(signal) || signal == SIGINT || signal == SIGQUIT || signal == SIGWINCH);
+}
+
+/* What the signal does by default, which is nothing where nobody could continue this process. */
+static void stop(int signal)
+{
+    const struct sigaction by_default = { .sa_handler = SIG_DFL };
+    struct sigaction ours;
+    sigset_t it;
+    sigemptyset(&it);
+    sigaddset(&it, signal);
+    sigaction(signal, &by_default, &ours);
+    raise(signal);
+    pthread_sigmask(SIG_UNBLOCK, &it, NULL);
+    sigaction(signal, &ours, NULL);
+}
+
 static void pass_on(int signal, siginfo_t *info, void *unused)
 {
     (void)unused;
-    const bool by_key = (signal == SIGINT || signal == SIGQUIT) && info->si_code == SI_KERNEL;
-    if (child && !by_key) kill(child, signal);
+    const int error = errno;
+    if (child && !is_of_terminal(signal, info)) kill(child, signal);
+    if (stops(signal)) stop(signal);
+    errno = error;
 }
 
-/* A trace that becomes larger than files may be here is no reason to end, and the program with this: SIGXFSZ is the
- * program's alone. */
-static void (*too_large)(int);
+/* All that others send but for what ends or stops a process in any case, and what tells of its own mistakes and children. */
+static sigset_t passed(void)
+{
+    static const int named[] = { SIGTERM, SIGHUP,    SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT,  SIGTSTP, SIGTTIN,
+                                 SIGTTOU, SIGVTALRM, SIGALRM, SIGPROF, SIGIO,   SIGPWR,  SIGWINCH, SIGURG };
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t k = 0; k < sizeof named / sizeof *named; k++) sigaddset(&set, named[k]);
+    for (int k = SIGRTMIN; k <= SIGRTMAX; k++) sigaddset(&set, k);
+    return set;
+}
 
-static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 };
-enum { PASSED = sizeof passed / sizeof *passed };
+/* One that stops, but is ignored, stays ignored. */
+static void pass_all_on(const sigset_t *set)
+{
+    const struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO };
+    struct sigaction before;
+    for (int k = 1; k <= SIGRTMAX; k++) {
+        if (sigismember(set, k) != 1 || sigaction(k, NULL, &before)) continue;
+        if (!stops(k) || before.sa_handler != SIG_IGN) sigaction(k, &action, NULL);
+    }
+}
+
+/* A trace that becomes larger than files may be here, or what is said and nobody reads, is no reason to end, and the
+ * program with this: these are the program's alone. */
+static const int harmless[] = { SIGXFSZ, SIGPIPE };
+enum { HARMLESS = sizeof harmless / sizeof *harmless };
+static void (*inherited[HARMLESS])(int);
 
 /* A file that the library notes failed calls in; -1: there is none. It ends with the processes that have it open. */
 static int report_create(void)
@@ -127,24 +172,27 @@ static void offer_ptxas(const char *folder)
  * some hundreds, which are not compiled (src/ptx/remote.h). */
 static void choose_protocol(void) { setenv("NCCL_PROTO", "LL", 0); }
 
-/* The exit status for the wait status, after a word to the user. */
-static int explain(const char *program, int status)
+/* The exit status for the wait status, after a word to the user; report: what failed calls are in. */
+static int explain(const char *program, int status, int report)
 {
+    int result = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) {
         int n = WTERMSIG(status);
         complain("%s was ended by signal %d (%s)%s", program, n, strsignal(n),
                  n == SIGSEGV || n == SIGBUS ? ": host code touched memory that is not for the host, or not now" : "");
-        return EXIT_BY_SIGNAL + n;
+        result = EXIT_BY_SIGNAL + n;
+    } else if (result) {
+        complain("%s ended with exit status %d", program, result);
     }
-    if (WEXITSTATUS(status)) complain("%s ended with exit status %d", program, WEXITSTATUS(status));
-    return WEXITSTATUS(status);
+    if (result && report >= 0) report_print(report);
+    return result;
 }
 
 /* In the child. It ends with its parent, even one that has ended already. */
 static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
 {
     sigprocmask(SIG_SETMASK, mask, NULL);
-    signal(SIGXFSZ, too_large);
+    for (int k = 0; k < HARMLESS; k++) signal(harmless[k], inherited[k]);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(EXIT_CANNOT_RUN);
     execvp(*argv, argv);
@@ -153,19 +201,12 @@ static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
     _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-static int run_program(char **argv, const char *folder)
+/* Until it has ended. 0, or after a message the exit status for a program that cannot be run. */
+static int run_program(char **argv, int *status)
 {
-    struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO };
-    int status;
-    if ((status = program_check(*argv))) return status;
-    preload_lead(folder);
-    offer_ptxas(folder);
-    choose_protocol();
-    int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
-    sigset_t wait, before;
-    sigemptyset(&wait);
-    for (int k = 0; k < PASSED; k++) sigaddset(&wait, passed[k]);
+    const sigset_t wait = passed();
+    sigset_t before;
     sigprocmask(SIG_BLOCK, &wait, &before);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
@@ -174,13 +215,11 @@ static int run_program(char **argv, const char *folder)
     }
     if (!pid) become(argv, parent, &before);
     child = pid;
-    for (int k = 0; k < PASSED; k++) sigaction(passed[k], &action, NULL);
+    pass_all_on(&wait);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    while (waitpid(pid, &status, 0) < 0)
+    while (waitpid(pid, status, 0) < 0)
         if (errno != EINTR) return EXIT_CANNOT_RUN;
-    int result = explain(*argv, status);
-    if (result && report >= 0) report_print(report);
-    return result;
+    return 0;
 }
 
 /* Programs would find another libcuda.so.1, or none. */
@@ -189,6 +228,24 @@ static bool may_be_searched(const char *folder)
     if (!strpbrk(folder, ":;")) return true;
     complain("programs cannot find libraries in %s: in LD_LIBRARY_PATH ':' and ';' end a folder's name", folder);
     return false;
+}
+
+/* Returns the exit status. */
+static int run_watched(char **argv, const char *folder, const struct watch_options *watch)
+{
+    int status, result = program_check(*argv);
+    if (result) return result;
+    put_first("LD_LIBRARY_PATH", folder);
+    preload_lead(folder);
+    offer_ptxas(folder);
+    choose_protocol();
+    const int report = report_create();
+    for (int k = 0; k < HARMLESS; k++) inherited[k] = signal(harmless[k], SIG_IGN);
+    if (!watch_begin(watch)) return EXIT_CANNOT_RUN;
+    result = run_program(argv, &status);
+    watch_stop();
+    if (!result) result = explain(*argv, status, report);
+    return watch_end() && !result ? EXIT_LEAKS : result;
 }
 
 int command_run(int argc, char **argv)
@@ -216,9 +273,5 @@ int command_run(int argc, char **argv)
     }
     const char *folder = library_folder();
     if (!folder || !may_be_searched(folder)) return EXIT_CANNOT_RUN;
-    put_first("LD_LIBRARY_PATH", folder);
-    too_large = signal(SIGXFSZ, SIG_IGN);
-    if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
-    int result = run_program(argv + optind, folder);
-    return watch_end() && !result ? EXIT_LEAKS : result;
+    return run_watched(argv + optind, folder, &watch);
 }

@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { DRAIN_US = 5000, BATCH = 1024 };
@@ -19,9 +22,10 @@ static struct trace_file *head;
 static struct {
     struct trace_region *region;
     struct trace_cursor cursor;
-    bool announced;
+    bool announced, lives;
 } process[TRACE_PROCESSES];
 static FILE *trace;
+static bool written;
 static pthread_t drainer;
 static _Atomic bool ended;
 
@@ -101,19 +105,25 @@ bool watch_begin(const struct watch_options *options)
     return !error;
 }
 
-static void finish_trace(void)
+void watch_stop(void)
 {
-    uint64_t lost = 0;
+    if (!trace) return;
     atomic_store(&ended, true);
     pthread_join(drainer, NULL);
     drain();
     perfetto_end(trace);
+    const bool failed = ferror(trace) != 0;
+    written = !fclose(trace) && !failed;
+}
+
+static void tell_of_trace(void)
+{
+    uint64_t lost = 0;
     for (unsigned k = 0; k < TRACE_PROCESSES; k++) lost += process[k].cursor.lost;
-    bool failed = ferror(trace) != 0;
-    if (fclose(trace) || failed)
-        complain("could not write %s", wanted.trace_file);
-    else
+    if (written)
         fprintf(stderr, "faultline: wrote %s\n", wanted.trace_file);
+    else
+        complain("could not write %s", wanted.trace_file);
     if (lost) complain("%llu events came too fast and are not in it", (unsigned long long)lost);
 }
 
@@ -126,13 +136,53 @@ static void tell_of_others(void)
                  TRACE_PROCESSES, claimed - TRACE_PROCESSES);
 }
 
+/* Whether the process that has claimed the k-th region still has it: one that has become another program, and a later one
+ * of the same number, have not. */
+static bool is_in_use(unsigned k, const struct trace_region *r)
+{
+    const uint64_t place = TRACE_FILE_HEAD + (uint64_t)k * TRACE_REGION_BYTES;
+    uint64_t from, to, offset, inode;
+    char text[PATH_MAX], access[8];
+    struct stat s;
+    bool found = false;
+    snprintf(text, sizeof text, "/proc/%u/maps", r->pid);
+    FILE *maps = fstat(file, &s) ? NULL : fopen(text, "re");
+    while (maps && !found && fgets(text, sizeof text, maps))
+        found = sscanf(text, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64, &from, &to, access, &offset,
+                       &inode) == 5 &&
+                inode == s.st_ino && access[1] == 'w' && offset <= place && place - offset < to - from;
+    if (maps) fclose(maps);
+    return found;
+}
+
+static void tell_of_living(void)
+{
+    char name[256];
+    struct trace_region *r;
+    for (unsigned k = 0; head && k < TRACE_PROCESSES; k++) {
+        if (!(r = region(k)) || !(process[k].lives = is_in_use(k, r))) continue;
+        complain("%s, process %u, still runs: what it has is not counted, what it does from now on not recorded",
+                 program_text(r, name, sizeof name), r->pid);
+    }
+}
+
 static bool report_leaks(void)
 {
     struct trace_region *r;
     size_t n = 0;
-    for (unsigned k = 0; head && k < TRACE_PROCESSES; k++)
-        if ((r = region(k))) n += leaks_print(stderr, r);
-    if (!n) fprintf(stderr, "faultline: all memory was given back\n");
+    bool all_ended = true;
+    for (unsigned k = 0; head && k < TRACE_PROCESSES; k++) {
+        if (!(r = region(k))) continue;
+        if (process[k].lives)
+            all_ended = false;
+        else
+            n += leaks_print(stderr, r);
+    }
+    if (!head || !atomic_load(&head->claimed))
+        fprintf(stderr, "faultline: nothing was recorded: no process of the program used the driver, "
+                        "or none of those that did could reach the record\n");
+    else if (!n && all_ended)
+        fprintf(stderr, "faultline: all memory was given back\n");
     return n;
 }
 
@@ -140,7 +190,8 @@ bool watch_end(void)
 {
     bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"), any = false;
     struct trace_region *r;
-    if (trace) finish_trace();
+    if (trace) tell_of_trace();
+    tell_of_living();
     for (unsigned k = 0; head && k < TRACE_PROCESSES; k++) {
         if (!(r = region(k)) || !summary_any(r)) continue;
         any = true;

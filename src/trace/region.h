@@ -103,7 +103,7 @@ struct trace_region {
     _Atomic uint64_t map_rows;     /* in use; more than MAP_ROWS: the others were lost */
     struct trace_map_row map[MAP_ROWS];
     _Atomic uint32_t ledger_entries; /* of the ledger in use, or once used */
-    _Atomic uint32_t ledger_lost;  /* that found no room */
+    _Atomic uint32_t ledger_lost;  /* pieces that the program has and it has no room for */
     struct ledger_entry ledger[TRACE_LEDGER];
     char names[TRACE_NAME_BYTES];
     _Alignas(4096) struct trace_slot slots[TRACE_SLOTS];

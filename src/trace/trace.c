@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,24 +35,33 @@ uint64_t trace_now(void)
 
 /* ---- the region */
 
-/* A region of the file at path, or MAP_FAILED. */
-static void *claim(const char *path)
+/* What FAULTLINE_TRACE names, from the moment on in which the library is loaded: later the program may have cleared its
+ * environment, or be a user who must not open it. It is not kept open, for programs close what they do not know; and cannot
+ * be touched, or mlockall would bring all of it. */
+static struct trace_file *file = MAP_FAILED;
+
+__attribute__((constructor)) static void map_file(void)
 {
-    void *region = MAP_FAILED;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return region;
-    struct trace_file *f = mmap(NULL, TRACE_FILE_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (f == MAP_FAILED) goto out;
-    if (f->version == TRACE_VERSION && f->region_bytes == TRACE_REGION_BYTES) {
-        uint32_t mine = atomic_fetch_add(&f->claimed, 1);
-        if (mine < f->processes)
-            region = mmap(NULL, TRACE_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                          TRACE_FILE_HEAD + (off_t)mine * TRACE_REGION_BYTES);
-        if (region != MAP_FAILED) asked_for = f->listen;
-    }
-    munmap(f, TRACE_FILE_HEAD);
-out:
+    const off_t bytes = TRACE_FILE_HEAD + (off_t)TRACE_PROCESSES * TRACE_REGION_BYTES;
+    const char *path = secure_getenv("FAULTLINE_TRACE");
+    struct stat s;
+    int fd = path && *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0) return;
+    if (!fstat(fd, &s) && s.st_size == bytes) file = mmap(NULL, (size_t)bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    if (file != MAP_FAILED) madvise(file, (size_t)bytes, MADV_DONTDUMP);
     close(fd);
+}
+
+/* A region of the file, or MAP_FAILED. */
+static void *claim(void)
+{
+    if (file == MAP_FAILED || mprotect(file, TRACE_FILE_HEAD, PROT_READ | PROT_WRITE)) return MAP_FAILED;
+    if (file->version != TRACE_VERSION || file->region_bytes != TRACE_REGION_BYTES) return MAP_FAILED;
+    const uint32_t mine = atomic_fetch_add(&file->claimed, 1);
+    if (mine >= file->processes || mine >= TRACE_PROCESSES) return MAP_FAILED;
+    char *region = (char *)file + TRACE_FILE_HEAD + (off_t)mine * TRACE_REGION_BYTES;
+    if (mprotect(region, TRACE_REGION_BYTES, PROT_READ | PROT_WRITE)) return MAP_FAILED;
+    asked_for = file->listen;
     return region;
 }
 
@@ -79,8 +89,7 @@ static void in_child(void)
 
 static void map_region(void)
 {
-    const char *path = secure_getenv("FAULTLINE_TRACE");
-    void *region = path && *path ? claim(path) : MAP_FAILED;
+    void *region = claim();
     if (region == MAP_FAILED)
         region =
             mmap(NULL, TRACE_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

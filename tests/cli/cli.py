@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -97,11 +98,18 @@ with tempfile.TemporaryDirectory() as folder:
     some = faultline("ptxc", folder + "/some.ptx")
     check("ptxc names kernels that cannot be launched where others can",
           some[0] == 0 and "line 11; warning: kernel bad cannot be launched" in some[2] and "good" not in some[2], some)
+    with open(folder + "/some.ptx") as f:
+        p = subprocess.run([FAULTLINE, "ptxc", "/dev/stdin"], input=f.read(), capture_output=True, text=True, timeout=60)
+    check("of a pipe, too", p.returncode == 0 and p.stderr == some[2], p)
+    p = subprocess.run([FAULTLINE, "ptxc", "/dev/stdin"], input="\177ELF and more", capture_output=True, text=True, timeout=60)
+    check("what comes through one is known for what it is", p.returncode == 2 and "machine code" in p.stderr, p)
     check("who gives ptxc CUDA C++ learns how to make PTX of it", r[0] == 2 and "nvcc -ptx" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "exit 7")
 check("the exit status is passed on and said", r[0] == 7 and "status 7" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "kill -SEGV $$")
 check("a signal gives 128 + n and is named", r[0] == 128 + signal.SIGSEGV and "Segmentation" in r[2], r)
+r = faultline("run", "--", "sh", "-c", "kill -PIPE $$")
+check("a pipe that nobody reads ends the program as ever", r[0] == 128 + signal.SIGPIPE, r)
 r = faultline("run", "true")
 check("success is silent", r == (0, "", ""), r)
 name = "import ctypes; print(ctypes.c_char_p.in_dll(ctypes.CDLL(None), 'program_invocation_short_name').value.decode())"
@@ -208,20 +216,47 @@ check("of a rule that a call breaks the program's user is told",
 r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
 check("nothing is left behind", r[1].startswith("/proc/") and not os.path.exists(r[1].strip()), r)
 
-for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2"):
-    p = subprocess.Popen(
-        [FAULTLINE, "run", "--", "sh", "-c", f"trap 'exit 9' {name}; echo ready; while :; do sleep 0.05; done"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+
+
+def waits(trap, **more):
+    """A program that has set the trap."""
+    p = subprocess.Popen([FAULTLINE, "run", "--", "sh", "-c", f"trap {trap}; echo ready; while :; do sleep 0.05; done"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
     p.stdout.readline()
-    p.send_signal(getattr(signal, "SIG" + name))
+    return p
+
+
+def ends(p):
     try:
         p.communicate(timeout=20)
     except subprocess.TimeoutExpired:
         p.kill()
-    check(f"SIG{name} reaches the program", p.returncode == 9, p.returncode)
+        p.communicate()
+    return p.returncode
+
+
+for number in (*(getattr(signal, "SIG" + name) for name in "TERM HUP INT QUIT USR1 USR2 ALRM VTALRM PROF IO PWR CONT WINCH "
+                 "URG TTIN TTOU".split()), signal.SIGRTMIN, signal.SIGRTMIN + 3, signal.SIGRTMAX):
+    p = waits(f"'exit 9' {int(number)}", start_new_session=True)
+    p.send_signal(number)
+    check(f"signal {int(number)} reaches the program", ends(p) == 9, p.returncode)
+p = waits("'exit 9' ALRM", preexec_fn=lambda: signal.alarm(2))
+check("so does an alarm that was set before", ends(p) == 9, p.returncode)
+
+# in a group of its own: this signal stops no process of a group that nobody outside could continue
+p = waits("'echo told' TSTP", preexec_fn=lambda: os.setpgid(0, 0))
+p.send_signal(signal.SIGTSTP)
+told = select.select([p.stdout], [], [], 20)[0] and p.stdout.readline()
+check("who stops faultline run stops the program", told == "told\n", told)
+for _ in range(400):
+    _, status = os.waitpid(p.pid, os.WNOHANG | os.WUNTRACED)
+    if status:
+        break
+    time.sleep(0.05)
+check("and it stops itself", os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGTSTP, status)
+p.send_signal(signal.SIGCONT)
+p.send_signal(signal.SIGTERM)
+check("until it is continued", ends(p) == 128 + signal.SIGTERM, p.returncode)
 
 # in a terminal of its own, whose key is pressed
 terminal, inside = pty.openpty()

@@ -1,6 +1,7 @@
-/* What `faultline run --leaks` is to find, or not. usage: leaks CASE */
+/* What `faultline run --leaks` is to find, or not. usage: leaks CASE [PATH] */
 #include "../check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,6 +18,13 @@ static const CUmemAllocationProp on_device = { .type = CU_MEM_ALLOCATION_TYPE_PI
                                                .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
 
 #define FOUND __attribute__((noinline)) /* by its name */
+
+static void use_device(void)
+{
+    CUcontext c;
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+}
 
 struct everything {
     CUdeviceptr memory, pitched, managed, pooled, of_pool, addresses;
@@ -123,10 +131,8 @@ static void capture(void)
 
 static void *come_and_go(void *unused)
 {
-    CUcontext c;
     (void)unused;
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     for (int k = 0; k < 100; k++) {
         CUdeviceptr p[10];
         for (int i = 0; i < 10; i++) CHECK(i % 2 ? cuMemAlloc(&p[i], 1000) : cuMemAllocAsync(&p[i], 1000, NULL));
@@ -152,6 +158,20 @@ static void many_pieces(int n, bool give)
     free(p);
 }
 
+/* What the ledger has no room for is given back like anything else, and what comes then has room again. */
+static void many_come_and_go(void)
+{
+    struct everything e;
+    CUdeviceptr p;
+    many_pieces(TOO_MANY, false);
+    take_everything(&e);
+    give_everything(&e);
+    CHECK(cuDevicePrimaryCtxReset(0));
+    use_device();
+    many_pieces(TOO_MANY, true);
+    CHECK(cuMemAlloc(&p, 7 * MIB));
+}
+
 /* A child has a ledger of its own, and none of its parent's memory. */
 static void have_a_child(void)
 {
@@ -168,6 +188,30 @@ static void have_a_child(void)
     CHECK(cuMemFree(p));
 }
 
+/* Leaves a child behind that has memory until somebody opens the FIFO, and says nothing. */
+static void leave_a_child(const char *path)
+{
+    CUdeviceptr p;
+    int ready[2];
+    char c;
+    EXPECT(!pipe(ready));
+    if (fork()) {
+        EXPECT_EQUAL(close(ready[1]), 0);
+        EXPECT_EQUAL(read(ready[0], &c, 1), 1);
+        return;
+    }
+    EXPECT(freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr));
+    CHECK(cuInit(0));
+    use_device();
+    CHECK(cuMemAlloc(&p, MIB));
+    EXPECT_EQUAL(write(ready[1], "", 1), 1);
+    const int to = open(path, O_WRONLY);
+    EXPECT(to >= 0);
+    CHECK(cuMemFree(p));
+    EXPECT_EQUAL(close(to), 0);
+    _exit(0);
+}
+
 static struct everything late;
 __attribute__((destructor)) static void give_late(void)
 {
@@ -178,13 +222,17 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     struct everything e;
-    CUcontext c;
+    if (!strcmp(what, "cleared")) EXPECT(!clearenv());
+    if (!strcmp(what, "left")) {
+        leave_a_child(argv[2]);
+        return 0;
+    }
     CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     if (!strcmp(what, "threads")) many_threads();
     if (!strcmp(what, "pieces")) many_pieces(PIECES, true);
     if (!strcmp(what, "too many")) many_pieces(TOO_MANY, false);
+    if (!strcmp(what, "come and go")) many_come_and_go();
     if (!strcmp(what, "fails")) fail();
     if (!strcmp(what, "captures")) capture();
     if (!strcmp(what, "child")) have_a_child();
@@ -192,6 +240,7 @@ int main(int argc, char **argv)
     if (!strcmp(what, "gives") || !strcmp(what, "keeps") || !strcmp(what, "resets")) take_everything(&e);
     if (!strcmp(what, "gives")) give_everything(&e);
     if (!strcmp(what, "resets")) CHECK(cuDevicePrimaryCtxReset(0));
+    if (!strcmp(what, "cleared")) take_pools(&e);
     if (!strcmp(what, "killed") || !strcmp(what, "status 3")) take_memory(&e);
     if (!strcmp(what, "killed")) raise(SIGKILL);
     return !strcmp(what, "status 3") ? 3 : 0;

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """faultline run --leaks: what it says of programs that give back what they took, and of those that do not.
 usage: leaks.py FAULTLINE PROGRAM"""
+import os
 import re
 import subprocess
 import sys
+import tempfile
 
 faultline, program = sys.argv[1:]
 failures = 0
 
 
-def run(case):
+def run(*case, command=(program,)):
     """(exit status, [(bytes, what, [function])], all that was said)"""
-    p = subprocess.run([faultline, "run", "--leaks", "--vram", "1G", "--", program, case], capture_output=True, text=True, timeout=120)
+    p = subprocess.run([faultline, "run", "--leaks", "--vram", "1G", "--", *command, *case], capture_output=True, text=True, timeout=120)
     pieces = []
     for line in p.stderr.splitlines():
         if found := re.fullmatch(r"  +(\S+(?: \S?i?B)?)  (\S.*), from", line):
@@ -61,7 +63,24 @@ check("a program that was killed had memory", status == 128 + 9 and len(pieces) 
 status, pieces, said = run("status 3")
 check("the program's exit status comes first", status == 3 and len(pieces) == 6, said)
 
+status, pieces, said = run("cleared")
+check("a program that has cleared its environment is known, too", status == 1 and len(pieces) == 3, said)
+status, pieces, said = run(command=["true"])
+check("of a program without the driver it is not said that it gave back memory",
+      status == 0 and "nothing was recorded" in said and "given back" not in said, said)
+
+with tempfile.TemporaryDirectory() as folder:
+    os.mkfifo(folder + "/end")
+    status, pieces, said = run("left", folder + "/end")
+    open(folder + "/end").close()
+check("what still runs is told, and what it has not counted",
+      status == 0 and not pieces and "still runs" in said and "given back" not in said, said)
+
 status, pieces, said = run("too many")
 check("more than there is room for is counted", status == 1 and "no room in the ledger" in said, said)
 check("pieces of one origin are one line", len(pieces) == 1 and pieces[0][1].startswith("65536 times"), said)
+
+status, pieces, said = run("come and go")
+check("of those that were given back none is", "no room in the ledger" not in said, said)
+check("nor does what comes later lack room", [p[:2] for p in pieces] == [("7 MiB", "device memory, device 0")], said)
 sys.exit(failures > 0)

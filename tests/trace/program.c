@@ -11,6 +11,8 @@
 #define KIB 1024ull
 #define MIB (1024ull * 1024)
 
+enum { STREAMS = 2500 };
+
 static uint8_t where;
 
 void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
@@ -54,13 +56,13 @@ static uint64_t allocate(uint64_t bytes)
     return at;
 }
 
-static void kernel(const char *name, uint64_t number)
+static void kernel(const char *name, uint64_t number, uint64_t stream)
 {
     uint64_t ticket;
     struct trace_kernel *k = trace_kernel_begin(&ticket);
     k->name = trace_intern(name);
     k->grid[0] = 4;
-    k->stream = 1;
+    k->stream = stream;
     trace_kernel_publish(k, ticket);
     trace_write(&(struct trace_record){
         .kind = TRACE_KERNEL, .time = 1000, .end = 3500, .address = ticket, .processor = 1, .batch = number });
@@ -136,7 +138,8 @@ int main(int argc, char **argv)
         where = 2;
         page_map_note(MOMENT_AFTER, name, 0);
     }
-    kernel("a \"kernel\" \\ with\ttabs \xc3\xa9", 1);
+    kernel("a \"kernel\" \\ with\ttabs \xc3\xa9", 1, 1);
+    for (uint64_t k = 2; k < STREAMS; k++) kernel("in another stream", k, k);
     transfers();
     if (argc > 2 && !strcmp(argv[1], "scribble")) scribble((unsigned)atoi(argv[2]));
     if (argc > 1 && !strcmp(argv[1], "kill")) raise(SIGKILL);

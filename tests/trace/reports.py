@@ -66,12 +66,16 @@ with tempfile.TemporaryDirectory() as folder:
         sorted(named) == sorted({e["tid"] for e in events if e["ph"] in "Xi"}),
         named,
     )
-    kernels = [e for e in events if e.get("cat") == "kernel"]
+    kernels = [e for e in events if e.get("cat") == "kernel" and e["name"] != "in another stream"]
     check(
         "trace: kernels with any name",
         len(kernels) == 1 and kernels[0]["name"].startswith('a "kernel" \\ with\ttabs') and kernels[0]["dur"] == 2.5,
         kernels,
     )
+    streams = {e["args"]["stream"]: e["tid"] for e in events if e.get("cat") == "kernel"}
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    check("trace: each of many streams has a track", len(streams) == 2499
+          and all(tracks[track] == f"device 0: stream {stream}" for stream, track in streams.items()), tracks)
 
     copies = [e for e in events if e.get("cat") == "copy"]
     check(
@@ -93,6 +97,15 @@ with tempfile.TemporaryDirectory() as folder:
     for seed in range(12):
         code, text = run("--um-summary", "--page-map", "--trace", path, "--", program, "scribble", str(seed))
         check(f"noise in place of a trace ({seed}) is reported as well as can be", code >= 0, f"{code}\n{text[:2000]}")
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    r = subprocess.run([faultline, "run", "--trace", path, "--", "sh", "-c", '"$0" >&2; exit 3', program], stderr=writer, timeout=60)
+    os.close(writer)
+    check("who says what nobody reads still has the program's exit status", r.returncode == 3, r.returncode)
+    with open(path) as f:
+        text = f.read()
+    check("trace: complete then, too", '"cat":"kernel"' in text and text.endswith("\n]}\n"), text[-200:])
 
 code, text = run("--um-summary", "--", "true")
 check("a program without managed memory is told so", code == 0 and "nothing was recorded" in text, text)
