@@ -18,12 +18,13 @@ struct stream {
 };
 struct event {
     unsigned flags;
+    struct context *context;
 };
 
 static struct device device;
 static struct context context = { .device = &device };
 static struct stream stream;
-static struct event event;
+static struct event event = { .context = &context };
 static struct module module = { .context = &context, .image_va = 0x1000, .symbols_va = 0x2000 };
 static struct {
     struct fl_image image;
@@ -67,6 +68,14 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
     memcpy(params, l->params, l->params_size);
     return CUDA_SUCCESS;
 }
+
+/* CUDA_LAUNCH_BLOCKING is another test's */
+CUresult stream_synchronize(struct stream *s)
+{
+    (void)s;
+    return CUDA_ERROR_UNKNOWN;
+}
+void mempool_synchronized(struct context *c, struct stream *s) { (void)c, (void)s; }
 
 static CUresult preparation;
 CUresult function_prepare(struct function *f)
@@ -132,6 +141,7 @@ CUresult event_get(CUevent handle, struct event **out)
 }
 
 unsigned event_flags(const struct event *e) { return e->flags; }
+struct context *event_context(const struct event *e) { return e->context; }
 
 CUresult event_record(struct event *e, struct stream *s)
 {
