@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+enum { RESERVED_USED = 0x120 }; /* of the shared memory that is reserved (observed on an H200) */
+
 static const char *shared_size(struct emitter *e)
 {
     return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
@@ -64,7 +66,7 @@ const char *special_value(struct emitter *e, const struct operand *o)
     case SR_total_smem_size: return shared_given(e);
     case SR_aggr_smem_size: return emit(e, "add i32 %s, %d", shared_size(e), FL_RESERVED_SHARED);
     case SR_reserved_begin: return reserved(e);
-    case SR_reserved_end: return emit(e, "add i32 %s, %d", reserved(e), FL_RESERVED_SHARED);
+    case SR_reserved_end: return emit(e, "add i32 %s, %d", reserved(e), RESERVED_USED);
     case SR_reserved_cap: return arena_printf("%d", FL_RESERVED_SHARED);
     case SR_dynamic_smem_size: return block_field(e, "i32", offsetof(struct fl_block, dynamic_shared_size));
     case SR_lanemask_eq:
