@@ -19,7 +19,7 @@ enum { LAUNCHES = 300, TURNS = 300 };
 static CUcontext context;
 static CUfunction hold, count;
 static CUstream stream, other;
-static volatile uint32_t *word;
+static _Atomic uint32_t *word;
 static atomic_bool stop;
 
 static void start(void)
@@ -99,7 +99,10 @@ static void so_may_a_thread_that_has_no_room_for_contexts(void)
 
 static void *change(void *unused)
 {
-    while (!stop) *word = 1, *word = 0;
+    while (!stop) {
+        *word = 1;
+        *word = 0;
+    }
     return unused;
 }
 
@@ -182,6 +185,7 @@ static void an_event_of_another_context_is_none_of_a_launch(void)
 
 /* ---- threads and contexts that end */
 
+#ifndef __SANITIZE_THREAD__
 static void *fork_and_end(void *child)
 {
     void *argument = (void *)&word;
@@ -202,6 +206,7 @@ static void a_forked_thread_ends_without_its_stream(void)
     EXPECT_EQUAL(waitpid(child, &status, 0), child);
     EXPECT_EQUAL(status, 0);
 }
+#endif
 
 /* Objects of contexts are used again, the longest gone first. */
 static void a_context_knows_nothing_of_the_one_before_it(void)
@@ -232,7 +237,9 @@ int main(void)
         ALONE(start, a_wait_for_a_value_holds_nobody_up),
         ALONE(start, both_events_of_a_launch_are_recorded),
         ALONE(start, an_event_of_another_context_is_none_of_a_launch),
+#ifndef __SANITIZE_THREAD__ /* which has lost its way by then, whatever the thread did */
         ALONE(start, a_forked_thread_ends_without_its_stream),
+#endif
         ALONE(start, a_context_knows_nothing_of_the_one_before_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
