@@ -185,7 +185,14 @@ static void an_event_of_another_context_is_none_of_a_launch(void)
 
 /* ---- threads and contexts that end */
 
-#ifndef __SANITIZE_THREAD__
+/* A sanitizer ends with the child's only thread, too: it has lost its way, or takes cmocka's memory for lost. */
+#if !defined __SANITIZE_THREAD__ && !defined __SANITIZE_ADDRESS__
+#define ENDS_IN_A_CHILD 1
+#else
+#define ENDS_IN_A_CHILD 0
+#endif
+
+#if ENDS_IN_A_CHILD
 static void *fork_and_end(void *child)
 {
     void *argument = (void *)&word;
@@ -237,7 +244,7 @@ int main(void)
         ALONE(start, a_wait_for_a_value_holds_nobody_up),
         ALONE(start, both_events_of_a_launch_are_recorded),
         ALONE(start, an_event_of_another_context_is_none_of_a_launch),
-#ifndef __SANITIZE_THREAD__ /* which has lost its way by then, whatever the thread did */
+#if ENDS_IN_A_CHILD
         ALONE(start, a_forked_thread_ends_without_its_stream),
 #endif
         ALONE(start, a_context_knows_nothing_of_the_one_before_it),
