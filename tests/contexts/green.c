@@ -157,6 +157,28 @@ static void resources_of_divisions_can_be_joined(void **state)
     ok(cuGreenCtxDestroy(g));
 }
 
+/* However many there are with others (observed on H200). */
+static void what_a_division_leaves_over_can_be_divided_in_twos(void **state)
+{
+    (void)state;
+    CUdevResource all = all_of_it(), part[1], rest, got;
+    CUgreenCtx none = NULL;
+    unsigned n = 1;
+    ok(cuDevSmResourceSplitByCount(part, &n, &all, &rest, 0, 48));
+    assert_int_equal(rest.sm.smCount, ALL - 48);
+    CUdevResource two[] = { rest, all };
+    for (int k = 0; k < 3; k++) {
+        CUgreenCtx g = k == 0 ? create(&part[0], 1) : k == 1 ? create(&rest, 1) : create(two, 2);
+        ok(cuGreenCtxGetDevResource(g, &got, CU_DEV_RESOURCE_TYPE_SM));
+        assert_int_equal(got.sm.smCount, k == 0 ? 48 : k == 1 ? ALL - 48 : ALL);
+        assert_int_equal(got.sm.minSmPartitionSize, k ? 2 : 8);
+        assert_int_equal(got.sm.smCoscheduledAlignment, k ? 2 : 8);
+        ok(cuGreenCtxDestroy(g));
+    }
+    assert_int_equal(cuGreenCtxCreate(NULL, NULL, -1, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGreenCtxCreate(&none, NULL, -1, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_ERROR_INVALID_DEVICE);
+}
+
 static void a_green_context_is_current_as_the_primary_one_with_another_name(void **state)
 {
     (void)state;
@@ -357,6 +379,7 @@ int main(void)
         cmocka_unit_test(multiprocessors_are_divided_in_equal_groups_and_a_rest),
         cmocka_unit_test(kernels_of_two_green_contexts_are_on_different_multiprocessors),
         cmocka_unit_test(resources_of_divisions_can_be_joined),
+        cmocka_unit_test(what_a_division_leaves_over_can_be_divided_in_twos),
         cmocka_unit_test(a_green_context_is_current_as_the_primary_one_with_another_name),
         cmocka_unit_test(a_graph_keeps_what_was_captured_in_a_green_context_there),
         cmocka_unit_test(clusters_fill_the_device),

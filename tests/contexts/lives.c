@@ -38,17 +38,62 @@ static void limits_can_be_set_in_each_life(void **state)
     }
 }
 
+/* What is set is rounded, unless the stacks that there are have room for it (observed on H200). */
+static void a_limit_of_the_stack_is_what_was_said_if_there_is_room(void **state)
+{
+    static const size_t asked[] = { 15, 2, 16, 17, 1000, 1001, 1008, 99999, 100000 };
+    static const size_t kept[] = { 16, 2, 16, 32, 1008, 1001, 1008, 100000, 100000 };
+    (void)state;
+    rig_context(0);
+    for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
+        size_t now;
+        ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, asked[k]));
+        ok(cuCtxGetLimit(&now, CU_LIMIT_STACK_SIZE));
+        assert_int_equal(now, kept[k]);
+    }
+    ok(cuDevicePrimaryCtxReset(0));
+}
+
+static void *destroy(void *context)
+{
+    ok(cuCtxDestroy(context));
+    return NULL;
+}
+
+/* Observed on H200. */
+static void little_is_known_of_a_current_context_that_another_thread_destroyed(void **state)
+{
+    CUcontext c;
+    CUdevice device = 9;
+    unsigned flags = 9;
+    pthread_t thread;
+    (void)state;
+    ok(cuInit(0));
+    ok(cuCtxCreate(&c, NULL, CU_CTX_SCHED_SPIN, 0));
+    pthread_create(&thread, NULL, destroy, c);
+    pthread_join(thread, NULL);
+    ok(cuCtxGetFlags(&flags));
+    assert_int_equal(flags, 0);
+    ok(cuCtxGetDevice_v2(&device, NULL));
+    assert_int_equal(device, 0);
+    assert_int_equal(cuCtxGetDevice_v2(&device, c), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    assert_int_equal(cuCtxGetCacheConfig(NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ok(cuCtxPopCurrent(&c));
+}
+
 static CUcontext dying;
 static atomic_bool begun;
 
-static void *allocate(void *arg)
+/* Arrays, or what else there is. */
+static void *allocate(void *arrays)
 {
+    const CUDA_ARRAY_DESCRIPTOR of = { .Width = 1024, .Height = 1024, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
     CUdeviceptr p;
+    CUarray a;
     CUresult r = CUDA_SUCCESS;
-    (void)arg;
     cuCtxSetCurrent(dying);
     begun = true;
-    while (!r || r == CUDA_ERROR_OUT_OF_MEMORY) r = cuMemAlloc(&p, 4 * MiB);
+    while (!r || r == CUDA_ERROR_OUT_OF_MEMORY) r = arrays ? cuArrayCreate(&a, &of) : cuMemAlloc(&p, 4 * MiB);
     return NULL;
 }
 
@@ -62,7 +107,7 @@ static void no_memory_is_lost_in_a_context_that_ends(void **state)
         pthread_t threads[2];
         ok(cuCtxCreate(&dying, NULL, 0, 0));
         begun = false;
-        for (int k = 0; k < 2; k++) assert_int_equal(pthread_create(&threads[k], NULL, allocate, NULL), 0);
+        for (int k = 0; k < 2; k++) assert_int_equal(pthread_create(&threads[k], NULL, allocate, k ? &dying : NULL), 0);
         while (!begun) usleep(10);
         usleep((useconds_t)(round * 37 % 1000));
         ok(cuCtxDestroy(dying));
@@ -122,6 +167,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_can_be_set_in_each_life),
+        cmocka_unit_test(a_limit_of_the_stack_is_what_was_said_if_there_is_room),
+        cmocka_unit_test(little_is_known_of_a_current_context_that_another_thread_destroyed),
         cmocka_unit_test(no_memory_is_lost_in_a_context_that_ends),
         cmocka_unit_test(a_mipmapped_array_that_finds_no_memory_waits_for_nobody),
         cmocka_unit_test(nothing_is_written_to_what_was_registered_to_be_read),
