@@ -37,4 +37,14 @@ static inline void check_equal(long saw, long wanted, const char *what, const ch
 /* Whole numbers and addresses. */
 #define EXPECT_EQUAL(saw, wanted) check_equal((long)(saw), (long)(wanted), #saw, __FILE__, __LINE__)
 
+/* The first device's primary context is current from now on. */
+static inline CUcontext check_context(void)
+{
+    CUcontext c;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+    return c;
+}
+
 #endif

@@ -19,11 +19,8 @@ static CUdeviceptr word;
 
 static void start(void)
 {
-    CUcontext c;
     CUmodule m;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, code));
     CHECK(cuModuleGetFunction(&late, m, "late"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

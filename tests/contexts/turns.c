@@ -26,9 +26,7 @@ static void start(void)
 {
     CUmodule m;
     alarm(60);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&hold, m, "hold"));
     CHECK(cuModuleGetFunction(&count, m, "count"));

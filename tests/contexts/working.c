@@ -24,9 +24,7 @@ static void start(void)
 {
     CUmodule m;
     alarm(100);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&work, m, "work"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));

@@ -19,11 +19,8 @@ enum { WARP = 32, THREADS = 2 * WARP, ROOM = 64 };
 
 static void start(void)
 {
-    CUcontext c;
     alarm(60);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 static uint32_t result(const char *ptx)

@@ -17,11 +17,8 @@ static CUfunction kernel;
 
 static void start(void)
 {
-    CUcontext c;
     CUmodule m;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, text));
     CHECK(cuModuleGetFunction(&kernel, m, "powers"));
 }

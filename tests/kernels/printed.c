@@ -29,11 +29,8 @@ static CUfunction print;
 
 static void start(void)
 {
-    CUcontext c;
     CUmodule m;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, text));
     CHECK(cuModuleGetFunction(&print, m, "print"));
     CHECK(cuMemAlloc(&at, sizeof p));

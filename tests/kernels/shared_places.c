@@ -49,10 +49,7 @@ static CUmodule m;
 
 static void start(void)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, text));
 }
 
