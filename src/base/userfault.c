@@ -30,6 +30,7 @@ static uint64_t features(enum userfault_kind kind)
     case USERFAULT_SIGBUS: return all | pages | UFFD_FEATURE_SIGBUS;
     case USERFAULT_TOLD: return all | pages | UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMOVE;
     case USERFAULT_WRITES: return all | UFFD_FEATURE_WP_UNPOPULATED;
+    case USERFAULT_WRITES_PRESENT: return all;
     default: return all | pages | UFFD_FEATURE_THREAD_ID;
     }
 }
@@ -62,7 +63,7 @@ int userfault_open(enum userfault_kind kind)
 {
     if (kind == USERFAULT_USER || kind == USERFAULT_SIGBUS) return open_user(kind);
     int fd = open_kernel(kind);
-    return fd < 0 && kind == USERFAULT_WRITES ? open_user(kind) : fd;
+    return fd < 0 && (kind == USERFAULT_WRITES || kind == USERFAULT_WRITES_PRESENT) ? open_user(kind) : fd;
 }
 
 /* Past the C library's functions: what a sanitizer of the program's does there may take a fault. */

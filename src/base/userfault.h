@@ -13,6 +13,7 @@ enum userfault_kind {
     USERFAULT_USER,   /* those of the program's own instructions alone */
     USERFAULT_SIGBUS, /* the faulting thread gets SIGBUS; nothing is read from the descriptor */
     USERFAULT_WRITES, /* of any memory, stores to protected pages alone; of system calls, too, where that is permitted */
+    USERFAULT_WRITES_PRESENT, /* the same, but private pages have to be there to be protected (before Linux 6.4) */
 };
 
 /* A non-blocking descriptor that works on shared memfd, or -1: this system or

@@ -39,17 +39,24 @@ static int caller;
 
 /* ---- userfaultfd */
 
-static int uffd = -2; /* -2: not asked for yet, -1: not to be had; under the lock */
+static int uffd = -2;     /* -2: not asked for yet, -1: not to be had; under the lock */
+static bool only_present; /* private pages that are not there cannot be protected */
 
 static int open_uffd(void)
 {
     const char *asked = getenv("FAULTLINE_UFFD");
-    return asked && !strcmp(asked, "off") ? -1 : userfault_open(USERFAULT_WRITES);
+    if (asked && !strcmp(asked, "off")) return -1;
+    int fd = userfault_open(USERFAULT_WRITES);
+    if (fd >= 0) return fd;
+    only_present = true;
+    return userfault_open(USERFAULT_WRITES_PRESENT);
 }
 
-static bool begin_uffd(uint64_t va, uint64_t size)
+/* private: those that nobody has touched show the system's page of zeros, if need be. */
+static bool begin_uffd(uint64_t va, uint64_t size, bool private)
 {
     if (uffd < 0 || userfault_register_writes(uffd, va, size)) return false;
+    if (only_present && private) madvise((void *)va, size, MADV_POPULATE_READ); /* where it fails, copying does */
     if (!userfault_protect(uffd, va, size, false)) return true;
     userfault_unregister(uffd, va, size);
     return false;
@@ -104,14 +111,24 @@ static void look(const struct job *j, unsigned char *there)
     if (j->file.thin || j->file.same) mark(j->va, j->size, present | swapped, j->file.same, there);
 }
 
+/* Other than zeros; also where that cannot be told. */
+static bool has_bytes(uint64_t page)
+{
+    static char bytes[PAGE_BYTES];
+    struct iovec to = { bytes, sizeof bytes }, from = { (void *)page, sizeof bytes };
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof bytes || bytes[0] ||
+           memcmp(bytes, bytes + 1, sizeof bytes - 1);
+}
+
 /* Some may have been touched until all was protected. What a userfaultfd protects without there being anything looks like
- * something swapped out. */
+ * something swapped out, or had to be there, without bytes. */
 static void look_again(const struct job *j, bool by_uffd, unsigned char *there)
 {
     static unsigned char now[PIECE / PAGE_BYTES];
     if (j->file.same) mark(j->va, j->size, by_uffd ? present : present | swapped, true, there);
     if (!j->file.thin || mincore((void *)j->va, j->size, now)) return;
-    for (uint64_t k = 0; k < j->size / PAGE_BYTES; k++) there[k] |= now[k] & 1;
+    for (uint64_t k = 0; k < j->size / PAGE_BYTES; k++)
+        if (!there[k] && now[k] & 1) there[k] = has_bytes(j->va + k * PAGE_BYTES);
 }
 
 /* Calls f for each run of pages that are there. */
@@ -204,7 +221,7 @@ static struct region old_pages(const struct job *j, bool by_uffd, ino_t inode)
  * was protected is seen by what is mapped; what comes later is not protected, and protecting it once more fails. */
 static CUresult replace(const struct job *j, unsigned char *there, int maps, ino_t inode)
 {
-    bool by_uffd = begin_uffd(j->va, j->size);
+    bool by_uffd = begin_uffd(j->va, j->size, j->file.new);
     const struct region old = old_pages(j, by_uffd, inode);
     CUresult r = by_uffd ? CUDA_SUCCESS : retry_begin(j->va, j->size, j->old_prot, caller);
     if (r) return r;

@@ -113,10 +113,10 @@ void space_give(struct device *d, const struct space_chunk *c);
 CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out);
 /* The same, of d or (NULL) the host, which do not come again soon once they were given back. */
 CUresult space_place_in_turn(struct device *d, uint64_t size, struct space_chunk *out);
-/* What memory of d (NULL: the host's) lies in. */
-CUresult space_backing(struct device *d, const struct backing **out);
 /* Gives such addresses back. */
 void space_unplace(struct device *d, const struct space_chunk *c);
+/* What memory of d (NULL: the host's) lies in. */
+CUresult space_backing(struct device *d, const struct backing **out);
 /* Memory for size bytes of such addresses, CUDA_ERROR_OUT_OF_MEMORY if d has no more; its end, after which they read as
  * zeros. */
 CUresult space_charge(struct device *d, uint64_t size);
