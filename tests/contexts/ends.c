@@ -48,10 +48,7 @@ static void nap(unsigned us) { nanosleep(&(struct timespec){ .tv_nsec = us * 100
 /* What each case begins with. */
 static void start(void)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 /* ---- kernels that fail */

@@ -84,13 +84,10 @@ static size_t dumped(uintptr_t from, uintptr_t to)
 
 int main(int argc, char **argv)
 {
-    CUcontext c;
     CUdeviceptr managed;
     void *pinned;
     EXPECT(argc == 2);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     take_devices_memory();
     CHECK(cuMemAllocManaged(&managed, SMALL * MIB, CU_MEM_ATTACH_GLOBAL));
     memset((void *)managed, 1, SMALL * MIB);

@@ -337,12 +337,9 @@ static double seconds(void)
 
 static void set_up(void)
 {
-    CUcontext context;
     CUmodule module;
     const CUmemAllocationProp own = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = on_device };
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    check_context();
     CHECK(cuModuleLoadData(&module, ptx));
     CHECK(cuModuleGetFunction(&touch, module, "touch"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));

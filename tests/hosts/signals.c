@@ -72,16 +72,13 @@ int main(int argc, char **argv)
     int before = argc > 1 && !strcmp(argv[1], "before");
     const struct sigaction tick = { .sa_handler = on_tick, .sa_flags = SA_RESTART };
     const struct itimerval often = { { 0, 1000 }, { 0, 1000 } };
-    CUcontext context;
     CUmodule module;
     CUfunction increment;
     CUdeviceptr device, p, q;
     volatile int *volatile nowhere = (volatile int *)64;
     ours = 1;
     if (before) catch_faults();
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    check_context();
     CHECK(cuModuleLoadData(&module, ptx));
     CHECK(cuModuleGetFunction(&increment, module, "increment"));
     CHECK(cuMemAlloc(&device, 4096));

@@ -125,12 +125,9 @@ static void of_host(unsigned *h, bool registered)
 /* in a thread of its own that is gone when the process ends */
 static void *work(void *registered)
 {
-    CUcontext context;
     CUmodule module;
     unsigned *h = malloc(BYTES);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    check_context();
     CHECK(cuModuleLoadData(&module, ptx));
     CHECK(cuModuleGetFunction(&kernel, module, "add"));
     of_device(h);

@@ -20,13 +20,10 @@ enum { THREADS = 64, WARP = 32 };
 
 static void run(const char *ptx, uint32_t out[THREADS])
 {
-    CUcontext c;
     CUmodule m;
     CUfunction f;
     CUdeviceptr p;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuMemAlloc(&p, THREADS * sizeof *out));
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&f, m, "go"));

@@ -219,11 +219,8 @@ static void staged(void)
 
 int main(int argc, char **argv)
 {
-    CUcontext context;
     if (argc != 2) return 2;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    check_context();
     CHECK(cuModuleLoad(&module, argv[1]));
     sort_pairs();
     scan();

@@ -111,9 +111,7 @@ static void start(void)
     nftw(folder, drop, 16, FTW_DEPTH | FTW_PHYS);
     setenv("FAULTLINE_CACHE_DIR", folder, 1);
     unsetenv("FAULTLINE_CACHE");
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     CHECK(cuMemAlloc(&out, KERNELS * THREADS * 4));
     CHECK(cuModuleLoadData(&module, ptx));
 }

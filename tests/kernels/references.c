@@ -28,11 +28,8 @@ static CUdeviceptr memory, out;
 
 static void start(void)
 {
-    CUcontext c;
     uint32_t numbers[ELEMENTS];
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&module, text));
     CHECK(cuModuleGetFunction(&reads, module, "k"));
     CHECK(cuModuleGetFunction(&stores, module, "store"));

@@ -8,10 +8,7 @@
 
 static void start(void)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 /* What the compiler says of a kernel that has the instruction; "" if it compiles. */

@@ -29,16 +29,13 @@ static CUdeviceptr out;
 
 static void start(void)
 {
-    CUcontext c;
     CUmodule m;
     char *all = malloc(LARGE + sizeof text);
     memset(all, 'x', LARGE);
     memcpy(all, "//", 2);
     strcpy(all + LARGE, text);
     setenv("FAULTLINE_CACHE", "off", 1);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, all));
     CHECK(cuModuleGetFunction(&k, m, "k"));
     CHECK(cuMemAlloc(&out, 4));

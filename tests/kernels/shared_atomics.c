@@ -14,10 +14,7 @@ enum { THREADS = 256 };
 
 static void start(void)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 /* One block runs the kernel "go"; how that ended. */

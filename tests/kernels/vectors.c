@@ -63,11 +63,8 @@ static unsigned torn_values(const char *store, const char *load)
 
 static void start(void)
 {
-    CUcontext c;
     setenv("FAULTLINE_WORKERS", "2", 1);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 static void volatile_vectors_are_seen_as_a_whole(void)

@@ -32,10 +32,7 @@ struct product {
 
 static void start(void)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 /* ---- elements */

@@ -264,8 +264,6 @@ int main(void)
         cmocka_unit_test(variables_of_another_context_are_unknown_and_its_modules_unload),
         cmocka_unit_test(no_context_at_all_uncovers_the_one_below),
     };
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,10 +166,7 @@ static void set_up(void)
 {
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here };
     const CUDA_ARRAY3D_DESCRIPTOR shape = { WIDTH, HEIGHT, DEPTH, CU_AD_FORMAT_FLOAT, 2, 0 };
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuMemAlloc(&device, BYTES));
     CHECK(cuMemAllocManaged(&managed, BYTES, CU_MEM_ATTACH_GLOBAL));
     CHECK(cuMemCreate(&handle, BYTES, &prop, 0));

@@ -11,9 +11,7 @@ static CUcontext context;
 static void start(void)
 {
     const CUDA_ARRAY_DESCRIPTOR row = { 64, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     CHECK(cuMemAlloc(&on_device, 4096));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuArrayCreate(&array, &row));

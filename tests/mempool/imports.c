@@ -19,9 +19,7 @@ static CUcontext context;
 static CUstream set_up(void)
 {
     CUstream s;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     return s;
 }

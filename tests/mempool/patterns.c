@@ -241,10 +241,7 @@ static size_t free_bytes(void)
 
 int main(int argc, char **argv)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuMemAllocHost((void **)&gates, 4096));
     CHECK(cuMemAllocHost((void **)&seen, LOOKS * PIECE));
     CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));

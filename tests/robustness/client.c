@@ -26,9 +26,7 @@ static void set_up(void)
     char id[32];
     snprintf(id, sizeof id, "%d", (int)getpid());
     setenv("FAULTLINE_TEST", id, 1);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     CHECK(cuModuleLoadData(&module, ptx));
 }
 

@@ -536,9 +536,7 @@ int main(int argc, char **argv)
     pthread_t t[THREADS];
     struct self self[THREADS];
     alarm(200);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&primary, 0));
-    CHECK(cuCtxSetCurrent(primary));
+    primary = check_context();
     CHECK(cuModuleLoadData(&common, ptx));
     CHECK(cuMemAlloc(&counter, 4));
     CHECK(cuMemsetD32(counter, 0, 1));

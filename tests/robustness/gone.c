@@ -542,9 +542,7 @@ int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 200;
     alarm(250);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&primary, 0));
-    CHECK(cuCtxSetCurrent(primary));
+    primary = check_context();
     CHECK(cuModuleLoadData(&lasting, ptx));
     CHECK(cuModuleGetFunction(&lasting_add, lasting, "add"));
     CHECK(cuMemAlloc(&counter, 4));

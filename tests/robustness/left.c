@@ -13,14 +13,11 @@ static const char ptx[] =
 /* A kernel runs that does not end. */
 static void start(void)
 {
-    CUcontext c;
     CUmodule m;
     CUfunction spin;
     CUdeviceptr p;
     victims_mark();
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&spin, m, "spin"));
     CHECK(cuMemAlloc(&p, 4));

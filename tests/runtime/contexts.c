@@ -62,11 +62,8 @@ static void an_event_is_asked_without_a_context(void)
 
 static void a_primary_context_that_the_program_releases_stays(void)
 {
-    CUcontext c;
     void *p;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     OK(cudaMalloc(&p, 100));
     CHECK(cuDevicePrimaryCtxRelease(0));
     EXPECT(active());

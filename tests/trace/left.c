@@ -25,14 +25,11 @@ static void wait_for(const char *how, CUdeviceptr p, CUevent e)
 
 int main(int argc, char **argv)
 {
-    CUcontext c;
     CUmodule m;
     CUfunction f;
     CUdeviceptr p;
     CUevent e;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&f, m, "mark"));
     CHECK(cuMemAllocManaged(&p, 4096 * KERNELS, CU_MEM_ATTACH_GLOBAL));

@@ -14,9 +14,7 @@ static CUcontext context;
 static void start(void)
 {
     alarm(200);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
 }
 
 static void addresses_are_used_again(void)

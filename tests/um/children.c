@@ -10,11 +10,8 @@ static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
 
 static void start(void)
 {
-    CUcontext c;
     alarm(240);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
 }
 
 static CUdeviceptr managed(size_t size)

@@ -48,14 +48,11 @@ static void pass_items(struct queue *q, CUdeviceptr device)
 
 int main(void)
 {
-    CUcontext c;
     CUmodule m;
     CUdeviceptr managed, device;
     void *pinned, *registered = aligned_alloc(4096, 4096);
     _Static_assert(offsetof(struct queue, slot) == 128 && offsetof(struct queue, sum) == 384, "as the kernel knows it");
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&consume, m, "consume"));
     CHECK(cuMemAllocManaged(&managed, sizeof(struct queue), CU_MEM_ATTACH_GLOBAL));

@@ -123,11 +123,8 @@ static void who_blocks_it_is_ended_by_a_fault_of_its_own(void)
 
 int main(void)
 {
-    CUcontext c;
     alarm(100);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    check_context();
     CHECK(cuMemAllocManaged(&memory, SIZE, CU_MEM_ATTACH_GLOBAL));
     a_thread_that_blocks_everything_touches_them();
     a_handler_that_blocks_everything_touches_them();

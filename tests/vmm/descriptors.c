@@ -21,9 +21,7 @@ static void start(void)
     EXPECT(!getrlimit(RLIMIT_NOFILE, &l));
     l.rlim_cur = LIMIT;
     EXPECT(!setrlimit(RLIMIT_NOFILE, &l));
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
+    context = check_context();
     for (int k = 0; k < TAKEN; k++) EXPECT(dup(0) >= 0);
 }
 
