@@ -35,10 +35,19 @@ static uint64_t features(enum userfault_kind kind)
     }
 }
 
+/* Past the C library's functions: what a sanitizer of the program's does there may take a fault. */
+static int call(int fd, unsigned long request, void *argument)
+{
+    long r;
+    while ((r = syscall(SYS_ioctl, fd, request, argument)) < 0 && errno == EINTR)
+        ;
+    return r < 0 ? errno : 0;
+}
+
 static int shake_hands(int fd, enum userfault_kind kind)
 {
     struct uffdio_api api = { .api = UFFD_API, .features = features(kind) };
-    if (fd < 0 || !ioctl(fd, UFFDIO_API, &api)) return fd;
+    if (fd < 0 || !call(fd, UFFDIO_API, &api)) return fd;
     close(fd);
     return -1;
 }
@@ -64,15 +73,6 @@ int userfault_open(enum userfault_kind kind)
     if (kind == USERFAULT_USER || kind == USERFAULT_SIGBUS) return open_user(kind);
     int fd = open_kernel(kind);
     return fd < 0 && (kind == USERFAULT_WRITES || kind == USERFAULT_WRITES_PRESENT) ? open_user(kind) : fd;
-}
-
-/* Past the C library's functions: what a sanitizer of the program's does there may take a fault. */
-static int call(int fd, unsigned long request, void *argument)
-{
-    long r;
-    while ((r = syscall(SYS_ioctl, fd, request, argument)) < 0 && errno == EINTR)
-        ;
-    return r < 0 ? errno : 0;
 }
 
 static _Atomic int told = -1;
@@ -114,9 +114,16 @@ int userfault_unregister(int fd, uint64_t va, uint64_t size)
     return call(fd, UFFDIO_UNREGISTER, &r);
 }
 
+/* Before Linux 6.4 an entry is made writable first, then protected. What another thread stores there in between is not
+ * noticed (but not lost: there is one physical page), so nobody is woken before all that is being done is done. */
+static _Atomic bool no_mode_wp;
+
+static bool protects_late(void) { return atomic_load_explicit(&no_mode_wp, memory_order_relaxed); }
+
 int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable)
 {
-    struct uffdio_writeprotect w = { { va, size }, writable ? 0 : UFFDIO_WRITEPROTECT_MODE_WP };
+    struct uffdio_writeprotect w = { .range = { va, size } };
+    w.mode = !writable ? UFFDIO_WRITEPROTECT_MODE_WP : protects_late() ? UFFDIO_WRITEPROTECT_MODE_DONTWAKE : 0;
     return patient_call(fd, UFFDIO_WRITEPROTECT, &w);
 }
 
@@ -126,27 +133,25 @@ int userfault_zero(int fd, uint64_t va, uint64_t size)
     return patient_call(fd, UFFDIO_ZEROPAGE, &z);
 }
 
-/* Before Linux 6.4 an entry is made writable first. There is one physical page, so nothing is lost by it. */
 static int continue_range(int fd, uint64_t va, uint64_t size, bool writable, int64_t *done)
 {
-    static _Atomic int no_mode_wp;
     struct uffdio_continue c = { .range = { va, size } };
-    bool two_steps = !writable && atomic_load_explicit(&no_mode_wp, memory_order_relaxed);
-    if (!writable && !two_steps) c.mode = UFFDIO_CONTINUE_MODE_WP;
+    const bool late = protects_late();
+    c.mode = late ? UFFDIO_CONTINUE_MODE_DONTWAKE : writable ? 0 : UFFDIO_CONTINUE_MODE_WP;
     int error = call(fd, UFFDIO_CONTINUE, &c);
-    if (error == EINVAL && c.mode) {
-        atomic_store_explicit(&no_mode_wp, 1, memory_order_relaxed);
+    if (error == EINVAL && c.mode == UFFDIO_CONTINUE_MODE_WP) {
+        atomic_store_explicit(&no_mode_wp, true, memory_order_relaxed);
         return continue_range(fd, va, size, writable, done);
     }
     *done = error ? c.mapped > 0 ? c.mapped : 0 : (int64_t)size;
-    if (two_steps && *done > 0) userfault_protect(fd, va, (uint64_t)*done, false);
+    if (late && !writable && *done > 0) userfault_protect(fd, va, (uint64_t)*done, false);
     return error;
 }
 
-int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *stepped)
+int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *woken)
 {
     uint64_t most = size;
-    *stepped = false;
+    bool stepped = false;
     for (*done = 0; *done < size;) {
         int64_t entered = 0;
         uint64_t rest = size - *done;
@@ -161,10 +166,11 @@ int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t 
         if (!error || error == EAGAIN) continue;
         if (error != EEXIST) return error;
         /* what is entered already gets its protection all at once; then it is stepped over */
-        if (!*stepped && (error = userfault_protect(fd, va + *done, size - *done, writable))) return error;
-        *stepped = true;
+        if (!stepped && (error = userfault_protect(fd, va + *done, size - *done, writable))) return error;
+        stepped = true;
         *done += PAGE_BYTES;
     }
+    *woken = !stepped && !protects_late();
     return 0;
 }
 

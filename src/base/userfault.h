@@ -26,9 +26,10 @@ int userfault_register(int fd, uint64_t va, uint64_t size);
 int userfault_register_writes(int fd, uint64_t va, uint64_t size);
 /* Entries that are missing are filled in by the kernel from now on; write protection is lifted. Wakes nobody. */
 int userfault_unregister(int fd, uint64_t va, uint64_t size);
-/* Enters pages that have physical memory, and wakes who waits for them; those already entered get the protection
- * asked for (*stepped). EFAULT: a page has none. *done: bytes that are entered. */
-int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *stepped);
+/* Enters pages that have physical memory; those already entered get the protection asked for. EFAULT: a page has none.
+ * *done: bytes that are entered. *woken, if all are: so is who waited for any of them. */
+int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *woken);
+/* Of pages that are entered. May wake who waits. */
 int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable);
 /* Enters zeros where there is no memory, and wakes who waits. EEXIST: there is some. */
 int userfault_zero(int fd, uint64_t va, uint64_t size);

@@ -81,10 +81,10 @@ static _Atomic bool leaving; /* what is to be served may be memory that the prog
 static void grant(uint64_t page)
 {
     uint64_t done;
-    bool stepped;
-    int error = userfault_enter(mmu.ordinary_fd, page, PAGE_BYTES, true, &done, &stepped);
+    bool woken;
+    int error = userfault_enter(mmu.ordinary_fd, page, PAGE_BYTES, true, &done, &woken);
     if (error == EFAULT) error = userfault_zero(mmu.ordinary_fd, page, PAGE_BYTES);
-    if (error || stepped) userfault_wake(mmu.ordinary_fd, page, PAGE_BYTES);
+    if (error || !woken) userfault_wake(mmu.ordinary_fd, page, PAGE_BYTES);
 }
 
 static void serve_one(const struct userfault_event *e)

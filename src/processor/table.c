@@ -222,17 +222,17 @@ static int watcher(const struct table *t, uint64_t va)
 static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable)
 {
     uint64_t done;
-    bool stepped;
-    int error = userfault_enter(watcher(t, va), va, size, writable, &done, &stepped);
+    bool woken;
+    int error = userfault_enter(watcher(t, va), va, size, writable, &done, &woken);
     if (error == EFAULT) {
         va += done;
         size -= done;
         block_begin(block_find(va), block_start(va));
         CUresult r = populate(va, size);
         if (r) return r;
-        error = userfault_enter(watcher(t, va), va, size, writable, &done, &stepped);
+        error = userfault_enter(watcher(t, va), va, size, writable, &done, &woken);
     }
-    if (!error && !stepped) t->woken = (struct span){ va, va + size };
+    if (!error && woken) t->woken = (struct span){ va, va + size };
     return result_of(t, va, error);
 }
 

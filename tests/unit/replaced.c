@@ -1,8 +1,6 @@
 /* Pages whose backing changes under threads and system calls that write them
- * (ordinary/replace.h). usage: test-replaced [old]: as before Linux 6.4, where a
- * userfaultfd does not protect private pages that are not there. */
+ * (ordinary/replace.h). */
 #include "base/units.h"
-#include "base/userfault.h"
 #include "ordinary/copied.h"
 #include "ordinary/registration.h"
 #include "ordinary/replace.h"
@@ -20,14 +18,6 @@
 #include <cmocka.h>
 
 enum { PAGES = 96, SIZE = PAGES * PAGE_BYTES, ROUNDS = 60, WRITE = PROT_READ | PROT_WRITE };
-
-static bool old_system;
-
-int __real_userfault_open(enum userfault_kind kind);
-int __wrap_userfault_open(enum userfault_kind kind)
-{
-    return old_system && kind == USERFAULT_WRITES ? -1 : __real_userfault_open(kind);
-}
 
 /* What is asked of the places of stacks: nothing is registered here, nor copied. */
 bool registration_in_place(const struct region *r)
@@ -171,9 +161,8 @@ static void a_system_call_that_writes_waits(void **state)
     close(fd);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    old_system = argc > 1 && !strcmp(argv[1], "old");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_that_nobody_touched_get_no_memory),
         cmocka_unit_test(no_first_store_is_lost),
