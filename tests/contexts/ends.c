@@ -45,12 +45,6 @@ static CUresult launch(CUfunction f, CUstream s, CUdeviceptr p, unsigned us)
 
 static void nap(unsigned us) { nanosleep(&(struct timespec){ .tv_nsec = us * 1000l }, NULL); }
 
-/* What each case begins with. */
-static void start(void)
-{
-    check_context();
-}
-
 /* ---- kernels that fail */
 
 static void an_event_behind_a_kernel_that_failed_is_never_complete(void)
@@ -393,19 +387,19 @@ static void a_reset_that_comes_between_a_condition_and_its_graph_leaves_no_error
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ALONE_TIMES(start, an_event_behind_a_kernel_that_failed_is_never_complete, 20),
-        ALONE_TIMES(start, who_polls_an_event_behind_a_kernel_that_failed_learns_of_it, 20),
-        ALONE(start, events_tell_of_failures_where_no_context_is_current),
-        ALONE(start, who_waits_for_an_event_behind_a_fill_that_failed_learns_of_it),
-        ALONE(start, what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
-        ALONE_TIMES(start, threads_retain_and_release_the_primary_context_as_they_like, 2),
-        ALONE(start, who_destroys_the_current_context_is_back_in_the_one_before),
-        ALONE(start, a_destroyed_context_stays_where_it_is_not_on_top),
-        ALONE(start, a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
-        ALONE(start, a_context_ends_when_its_streams_are_done),
-        ALONE(start, a_host_function_detaches_no_context),
-        ALONE(start, what_conditions_select_is_done_before_a_context_ends),
-        ALONE_TIMES(start, a_reset_that_comes_between_a_condition_and_its_graph_leaves_no_error, 20),
+        ALONE_TIMES(with_context, an_event_behind_a_kernel_that_failed_is_never_complete, 20),
+        ALONE_TIMES(with_context, who_polls_an_event_behind_a_kernel_that_failed_learns_of_it, 20),
+        ALONE(with_context, events_tell_of_failures_where_no_context_is_current),
+        ALONE(with_context, who_waits_for_an_event_behind_a_fill_that_failed_learns_of_it),
+        ALONE(with_context, what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
+        ALONE_TIMES(with_context, threads_retain_and_release_the_primary_context_as_they_like, 2),
+        ALONE(with_context, who_destroys_the_current_context_is_back_in_the_one_before),
+        ALONE(with_context, a_destroyed_context_stays_where_it_is_not_on_top),
+        ALONE(with_context, a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
+        ALONE(with_context, a_context_ends_when_its_streams_are_done),
+        ALONE(with_context, a_host_function_detaches_no_context),
+        ALONE(with_context, what_conditions_select_is_done_before_a_context_ends),
+        ALONE_TIMES(with_context, a_reset_that_comes_between_a_condition_and_its_graph_leaves_no_error, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-static void start(void)
-{
-    check_context();
-}
-
 /* What the compiler says of a kernel that has the instruction; "" if it compiles. */
 static const char *said_of(const char *instruction)
 {
@@ -122,9 +117,9 @@ static void the_other_kernels_of_a_module_run(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ALONE(start, legal_ones_that_are_not_run_are_said_to_be_not_supported),
-        ALONE(start, wrong_ones_are_said_to_be_wrong),
-        ALONE(start, the_other_kernels_of_a_module_run),
+        ALONE(with_context, legal_ones_that_are_not_run_are_said_to_be_not_supported),
+        ALONE(with_context, wrong_ones_are_said_to_be_wrong),
+        ALONE(with_context, the_other_kernels_of_a_module_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,11 +12,6 @@ enum { THREADS = 256 };
 
 #define HEADER ".version 8.0\n.target sm_90\n.address_size 64\n"
 
-static void start(void)
-{
-    check_context();
-}
-
 /* One block runs the kernel "go"; how that ended. */
 static CUresult go(const char *ptx, CUdeviceptr first, CUdeviceptr second)
 {
@@ -182,10 +177,10 @@ static void one_that_reaches_too_far_is_an_illegal_write(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ALONE(start, each_does_what_it_does_in_global_memory),
-        ALONE(start, threads_that_add_to_one_word_lose_nothing),
-        ALONE(start, a_lock_lets_one_in_at_a_time),
-        ALONE(start, one_that_reaches_too_far_is_an_illegal_write),
+        ALONE(with_context, each_does_what_it_does_in_global_memory),
+        ALONE(with_context, threads_that_add_to_one_word_lose_nothing),
+        ALONE(with_context, a_lock_lets_one_in_at_a_time),
+        ALONE(with_context, one_that_reaches_too_far_is_an_illegal_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,11 +30,6 @@ struct product {
     bool a_in_registers, keeps, saturated, a_negated, b_negated;
 };
 
-static void start(void)
-{
-    check_context();
-}
-
 /* ---- elements */
 
 static uint32_t random_bits(void)
@@ -563,15 +558,15 @@ static void products_that_are_none_do_not_compile(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ALONE(start, all_types_multiply),
-        ALONE(start, all_widths_multiply),
-        ALONE(start, matrices_lie_as_descriptors_say),
-        ALONE(start, patterns_begin_where_the_base_offset_says),
-        ALONE(start, signs_are_changed_and_sums_bounded),
-        ALONE(start, sums_go_from_product_to_product),
-        ALONE(start, sums_are_rounded_as_on_a_device),
-        ALONE(start, matrices_that_are_not_there_are_faults),
-        ALONE(start, products_that_are_none_do_not_compile),
+        ALONE(with_context, all_types_multiply),
+        ALONE(with_context, all_widths_multiply),
+        ALONE(with_context, matrices_lie_as_descriptors_say),
+        ALONE(with_context, patterns_begin_where_the_base_offset_says),
+        ALONE(with_context, signs_are_changed_and_sums_bounded),
+        ALONE(with_context, sums_go_from_product_to_product),
+        ALONE(with_context, sums_are_rounded_as_on_a_device),
+        ALONE(with_context, matrices_that_are_not_there_are_faults),
+        ALONE(with_context, products_that_are_none_do_not_compile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Registered host memory, through the whole library: other threads use the
  * memory while it is registered and unregistered, and no byte is lost. */
+#include "../reader.h"
 #include "../userfaultfd.h"
 
 #include <pthread.h>
@@ -165,49 +166,19 @@ static void a_stack_grows_below_a_registered_page(void **state)
 
 /* ---- system calls that write while pages are replaced */
 
-struct copier {
-    int file;
-    char *to;
-    _Atomic bool *stop;
-    _Atomic uint64_t calls;
-    bool wrong;
-};
-
-static void *copy_on(void *arg)
-{
-    struct copier *c = arg;
-    for (uint64_t n = 0; !atomic_load(c->stop); n++) {
-        if (pread(c->file, c->to, 2 * PAGE, (off_t)(n % 2) * 2 * PAGE) != 2 * PAGE) c->wrong = true;
-        for (int k = 0; k < 2 * PAGE; k += 512) c->wrong |= c->to[k] != (char)(n % 2 + 1);
-        atomic_fetch_add(&c->calls, 1);
-    }
-    return NULL;
-}
-
 static void a_system_call_that_writes_loses_nothing(void **state)
 {
-    static char pattern[4 * PAGE];
     (void)state;
     if (!system_calls_can_wait()) skip();
-    int fd = memfd_create("pattern", 0);
-    memset(pattern, 1, 2 * PAGE);
-    memset(pattern + 2 * PAGE, 2, 2 * PAGE);
-    assert_int_equal(write(fd, pattern, sizeof pattern), (ssize_t)sizeof pattern);
     char *m = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    _Atomic bool stop = false;
-    struct copier c = { .file = fd, .to = m, .stop = &stop };
-    pthread_t thread;
-    pthread_create(&thread, NULL, copy_on, &c);
-    while (!atomic_load(&c.calls)) usleep(100);
+    struct reader reader;
+    reader_start(&reader, m, 2 * PAGE);
     for (int k = 0; k < 200; k++) {
         ok(cuMemHostRegister(m, 2 * PAGE, 0));
         ok(cuMemHostUnregister(m));
     }
-    atomic_store(&stop, true);
-    pthread_join(thread, NULL);
-    assert_false(c.wrong);
+    assert_true(reader_stop(&reader));
     munmap(m, 2 * PAGE);
-    close(fd);
 }
 
 /* ---- pages that several share */

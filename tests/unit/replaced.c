@@ -4,6 +4,7 @@
 #include "ordinary/copied.h"
 #include "ordinary/registration.h"
 #include "ordinary/replace.h"
+#include "../reader.h"
 #include "../userfaultfd.h"
 
 #include <pthread.h>
@@ -88,10 +89,7 @@ static void pages_that_nobody_touched_get_no_memory(void **state)
 
 struct writer {
     char *to;
-    int from; /* a file */
-    _Atomic bool stop;
-    _Atomic unsigned calls;
-    bool wrong;
+    _Atomic unsigned stores;
 };
 
 /* One page after the other, for the first time. */
@@ -100,7 +98,7 @@ static void *store_each(void *arg)
     struct writer *w = arg;
     for (unsigned k = 0; k < PAGES; k++) {
         w->to[(uint64_t)k * PAGE_BYTES + k] = (char)(k + 1);
-        atomic_fetch_add(&w->calls, 1);
+        atomic_fetch_add(&w->stores, 1);
     }
     return NULL;
 }
@@ -113,7 +111,7 @@ static void no_first_store_is_lost(void **state)
         int fd = new_file();
         pthread_t thread;
         pthread_create(&thread, NULL, store_each, &w);
-        while (atomic_load(&w.calls) < round % PAGES) {}
+        while (atomic_load(&w.stores) < round % PAGES) {}
         replace_by_file(w.to, fd);
         pthread_join(thread, NULL);
         for (unsigned k = 0; k < PAGES; k++) assert_int_equal(w.to[(uint64_t)k * PAGE_BYTES + k], (char)(k + 1));
@@ -122,42 +120,21 @@ static void no_first_store_is_lost(void **state)
     }
 }
 
-static void *read_on(void *arg)
-{
-    struct writer *w = arg;
-    for (unsigned n = 0; !atomic_load(&w->stop); n++) {
-        w->wrong |= pread(w->from, w->to, SIZE, (off_t)(n % 2) * SIZE) != SIZE;
-        for (unsigned k = 0; k < SIZE; k += 512) w->wrong |= w->to[k] != (char)(n % 2 + 1);
-        atomic_fetch_add(&w->calls, 1);
-    }
-    return NULL;
-}
-
 static void a_system_call_that_writes_waits(void **state)
 {
     (void)state;
     if (!system_calls_can_wait()) skip();
-    struct writer w = { .to = private_pages(), .from = memfd_create("pattern", MFD_CLOEXEC) };
-    char *pattern = private_pages();
-    for (unsigned n = 0; n < 2; n++) {
-        memset(pattern, (int)n + 1, SIZE);
-        assert_int_equal(write(w.from, pattern, SIZE), SIZE);
-    }
+    char *p = private_pages();
+    struct reader reader;
     int fd = new_file();
-    pthread_t thread;
-    pthread_create(&thread, NULL, read_on, &w);
-    while (!atomic_load(&w.calls)) usleep(100);
+    reader_start(&reader, p, SIZE);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        replace_by_file(w.to, fd);
-        replace_by_private(w.to, fd);
+        replace_by_file(p, fd);
+        replace_by_private(p, fd);
         assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, SIZE), 0);
     }
-    atomic_store(&w.stop, true);
-    pthread_join(thread, NULL);
-    assert_false(w.wrong);
-    munmap(w.to, SIZE);
-    munmap(pattern, SIZE);
-    close(w.from);
+    assert_true(reader_stop(&reader));
+    munmap(p, SIZE);
     close(fd);
 }
 
