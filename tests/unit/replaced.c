@@ -33,11 +33,13 @@ bool copied_overlaps(uint64_t low, uint64_t high, uint64_t *from, uint64_t *to)
     return false;
 }
 
+/* Between others, lest they look like the end of a thread's stack: such a thread would stand still meanwhile. */
 static char *private_pages(void)
 {
-    char *p = mmap(NULL, SIZE, WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p = mmap(NULL, SIZE + 2 * PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(p, MAP_FAILED);
-    return p;
+    assert_int_equal(mprotect(p + PAGE_BYTES, SIZE, WRITE), 0);
+    return p + PAGE_BYTES;
 }
 
 static int new_file(void)
