@@ -38,7 +38,7 @@ static inline void reader_start(struct reader *r, char *to, size_t size)
         memset(to, n + 1, size);
         r->wrong |= write(r->file, to, size) != (ssize_t)size;
     }
-    r->wrong |= pthread_create(&r->thread, NULL, reader_run, r);
+    pthread_create(&r->thread, NULL, reader_run, r);
     while (!atomic_load(&r->began)) usleep(100);
 }
 
